@@ -12,6 +12,7 @@
 #include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
+#include "cli/spread.h"
 #include "cli/talk.h"
 #include "cli/watch.h"
 
@@ -438,6 +439,13 @@ int cmd_bench(int argc, char **argv) {
     size_t found = 0;
     while (at && found < MORE_COUNT && strcmp(argv[at], more[found].name) != 0) {
         found++;
+    }
+    // Ranks of `scaling` have their devices themselves, and the loader has none.
+    bool alone =
+        more[found % MORE_COUNT].run == bench_scaling || more[found % MORE_COUNT].run == bench_data;
+    int code = at && found < MORE_COUNT && alone ? -1 : spread_devices("bench", argc, argv);
+    if (code >= 0) {
+        return code;
     }
     if (at && (found == MORE_COUNT || !more[found].run)) {
         return bench_kinds(argc, argv);

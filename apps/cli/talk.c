@@ -26,7 +26,9 @@ static char own[32] = "gpurt: ";  // begins each message
 
 static bool terminal(FILE *file) {
     const char *term = getenv("TERM");
-    return isatty(fileno(file)) && term && strcmp(term, "dumb") != 0;
+    // mpirun gives its first rank a terminal, wherever its own output goes.
+    bool ranked = getenv("OMPI_COMM_WORLD_RANK") != NULL;
+    return isatty(fileno(file)) && !ranked && term && strcmp(term, "dumb") != 0;
 }
 
 static void log_line(void *context, enum grt_log_level level, const char *text) {

@@ -13,6 +13,7 @@
 
 #include "base/whole_file.h"
 #include "cli/command.h"
+#include "cli/spread.h"
 #include "cli/talk.h"
 #include "gpurt/device.h"
 #include "gpurt/runlog.h"
@@ -37,24 +38,6 @@ const struct sweep_executor *sweep_executor_named(const char *name) {
 
 // ---- slots ----
 
-// "1" is the second device of the backend that a training would choose.
-static bool name_device(const struct sweep *s, const struct grt_dev_list *list, const char *word,
-                        char name[SWEEP_NAME]) {
-    const struct grt_dev_info *best = grt_dev_choose(
-        list, &(struct grt_dev_desc){.backend = s->plan.base.backend, .device = NULL});
-    if (!best) {
-        return false;
-    }
-    snprintf(name, SWEEP_NAME, "%s:%.32s", grt_backend_text(best->backend), word);
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (strcmp(list->devices[i].selector, name) == 0) {
-            return true;
-        }
-    }
-    return grt_fail(GRT_NO_DEVICE, "no device %s: there is no %s; `gpurt devices` lists them", word,
-                    name);
-}
-
 bool sweep_devices(struct sweep *s, const char *text) {
     struct grt_dev_list *list = NULL;
     bool good = true;
@@ -70,7 +53,8 @@ bool sweep_devices(struct sweep *s, const char *text) {
         snprintf(word, sizeof word, "%.*s", (int)length, text);
         if (strspn(word, "0123456789") == length) {
             list = list ? list : grt_dev_list_create();
-            good = list && name_device(s, list, word, s->devices[s->slots]);
+            good = list && devices_number(list, s->plan.base.backend, word, s->devices[s->slots],
+                                          SWEEP_NAME);
         } else {
             snprintf(s->devices[s->slots], SWEEP_NAME, "%s", word);
         }

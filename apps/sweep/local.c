@@ -12,15 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "base/whole_file.h"
 #include "cli/command.h"
+#include "cli/spawn.h"
 #include "cli/talk.h"
 #include "gpurt/device.h"
 #include "sweep.h"
@@ -42,66 +39,13 @@ bool sweep_self(struct sweep *s) {
     return true;
 }
 
-// Only what may be called between fork() and execve().
-static void be_program(char *const *argv, int output, int hold, pid_t parent) {
-    static const int defaults[] = {SIGPIPE, SIGXFSZ, SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGALRM};
-    sigset_t none;
-    sigemptyset(&none);
-    for (size_t i = 0; i < sizeof defaults / sizeof *defaults; i++) {
-        signal(defaults[i], SIG_DFL);
-    }
-    setpgid(0, 0);
-#ifdef __linux__
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-#endif
-    if (getppid() != parent) {
-        _exit(COMMAND_RESUMABLE);
-    }
-    int null = open("/dev/null", O_RDONLY);
-    dup2(null, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    if (hold >= 0) {
-        fcntl(hold, F_SETFD, 0);
-    }
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execvp(argv[0], argv);
-    _exit(SWEEP_NO_PROGRAM);
-}
-
-pid_t sweep_spawn(char *const *argv, const char *output, int hold) {
-    pid_t parent = getpid();
-    if (!argv || !argv[0]) {
-        grt_fail(GRT_INVALID, "no program to start");
-        return -1;
-    }
-    int fd = open(output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0) {
-        grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", output, strerror(errno));
-        return -1;
-    }
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        be_program(argv, fd, hold, parent);
-    }
-    if (pid < 0) {
-        grt_fail(GRT_IO, "no process for %s: %s", argv[0], strerror(errno));
-    }
-    close(fd);
-    return pid;
-}
-
 bool sweep_reap(pid_t pid, struct sweep_end *end) {
-    int status = 0;
-    pid_t got = waitpid(pid, &status, WNOHANG);
-    if (got == 0 || (got < 0 && errno == EINTR)) {
-        return false;
+    struct sweep_end ended = {.known = false};
+    bool over = spawn_ended(pid, &ended.known, &ended.code);
+    if (over) {
+        *end = ended;
     }
-    *end = (struct sweep_end){.known = got > 0,
-                              .code = got > 0 && WIFSIGNALED(status) ? -WTERMSIG(status)
-                                                                     : WEXITSTATUS(status)};
-    return true;
+    return over;
 }
 
 // ---- the lock of a trial ----
@@ -209,7 +153,7 @@ static bool run_trial(struct sweep *s, struct sweep_trial *t, const char *device
                  t->number);
     } else {
         make_words(w, s, t, device);
-        t->pid = sweep_spawn(w->argv, output, fd);
+        t->pid = spawn_program(w->argv, output, output, fd);
     }
     if (fd >= 0) {
         close(fd);

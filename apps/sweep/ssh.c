@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/spawn.h"
 #include "cli/talk.h"
 #include "sweep.h"
 
@@ -59,7 +60,7 @@ static bool start_parallel(struct sweep *s) {
         }
     }
     snprintf(output, sizeof output, "%.3900s/parallel.txt", s->dir);
-    s->parallel = good && numbers ? sweep_spawn(argv, output, -1) : 0;
+    s->parallel = good && numbers ? spawn_program(argv, output, output, -1) : 0;
     free(texts);
     free(argv);
     return s->parallel > 0;

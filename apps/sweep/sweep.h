@@ -26,8 +26,7 @@
 
 #define SWEEP_PATH 4096
 #define SWEEP_WHY 400
-#define SWEEP_EXTRA 64        // words behind --
-#define SWEEP_NO_PROGRAM 127  // exit code: what was to be started is not there
+#define SWEEP_EXTRA 64  // words behind --
 
 // ---- progress.c: what a log tells ----
 
@@ -207,9 +206,6 @@ bool sweep_stop_write(const struct sweep *sweep, const struct sweep_trial *trial
 void sweep_queue_clear(const struct sweep *sweep, const struct sweep_trial *trial);
 // Finds `self`, "/usr/bin/gpurt". Once: a file that is replaced later has another name by then.
 bool sweep_self(struct sweep *sweep);
-// Starts a program that writes to `output` and ends with this process; its own group. -1: it cannot
-// be started. `hold` is kept open in it; -1: nothing.
-pid_t sweep_spawn(char *const *argv, const char *output, int hold);
 // How a process ended, if it has.
 bool sweep_reap(pid_t pid, struct sweep_end *end);
 

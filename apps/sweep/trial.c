@@ -10,6 +10,7 @@
 
 #include "base/whole_file.h"
 #include "cli/command.h"
+#include "cli/spawn.h"
 #include "cli/talk.h"
 #include "sweep.h"
 
@@ -231,7 +232,7 @@ static void resumable(struct sweep_trial *t) {
 static void judge(struct sweep *s, struct sweep_trial *t, struct sweep_end end) {
     const struct sweep_progress *p = &t->progress;
     bool whole = complete(p->ended);
-    if (end.known && end.code == SWEEP_NO_PROGRAM) {
+    if (end.known && end.code == SPAWN_NO_PROGRAM) {
         t->state = SWEEP_WAITING;
         // Said once, however many slots wanted it.
         s->broken = s->broken || !grt_fail(GRT_NO_INPUT, "%s cannot be started", s->self);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/spread.h"
 #include "cli/talk.h"
 #include "trainer.h"
 
@@ -40,33 +41,6 @@ bool trainer_first(const struct trainer *t) {
 }
 
 // ---- devices ----
-
-// Where a word of a list ends. A comma in parentheses is part of a device's name: "llvmpipe (LLVM
-// 15.0.6, 256 bits)".
-static size_t word_length(const char *word) {
-    size_t length = 0;
-    for (int open = 0; word[length] && (word[length] != ',' || open > 0); length++) {
-        open += (word[length] == '(') - (word[length] == ')');
-    }
-    return length;
-}
-
-static uint32_t count_words(const char *list) {
-    uint32_t count = 1;
-    for (const char *at = list + word_length(list); *at; at += 1 + word_length(at + 1)) {
-        count++;
-    }
-    return count;
-}
-
-// The i-th of words between commas, which begin anew behind the last.
-static void nth_word(const char *list, uint32_t i, char *word, size_t size) {
-    const char *begin = list;
-    for (uint32_t k = i % count_words(list); k > 0; k--) {
-        begin += word_length(begin) + 1;
-    }
-    snprintf(word, size, "%.*s", (int)word_length(begin), begin);
-}
 
 // The GPUs of this machine, each once: drivers of two APIs tell the same address.
 static bool nth_gpu(const char *backend, uint32_t i, char *word, size_t size) {
@@ -99,7 +73,7 @@ bool trainer_ranks_device(const struct options *o, uint32_t number, char *device
     const char *given = o->device ? o->device : getenv("GPURT_DEVICE");
     device[0] = '\0';
     if (given && *given) {
-        nth_word(given, number, device, size);
+        devices_word(given, number, device, size);
         number = whole(device) ? (uint32_t)strtoul(device, NULL, 10) : number;
     }
     if ((!device[0] || whole(device)) && !nth_gpu(o->backend, number, device, size)) {
@@ -180,7 +154,7 @@ size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     const char *given = t->config.common.device;
-    if (!t->kind->ranks || !given || count_words(given) == 1 || grt_comm_launched(NULL)) {
+    if (!t->kind->ranks || !given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
         return -1;
     }
     char count[16], self[4096];
@@ -192,7 +166,7 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
         return COMMAND_INTERNAL;
     }
     self[length] = '\0';
-    snprintf(count, sizeof count, "%u", count_words(given));
+    snprintf(count, sizeof count, "%u", devices_count(given));
     size_t n = trainer_ranks_mpirun(words);
     words[n++] = "-n";
     words[n++] = count;

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/devices.h"
+#include "cli/spread.h"
 #include "cli/talk.h"
 #include "tune_job.h"
 
@@ -402,6 +403,10 @@ int cmd_tune(int argc, char **argv) {
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
+    int spread = spread_devices("tune", argc, argv);
+    if (spread >= 0) {
+        return spread;
+    }
     struct options_desc desc = {
         .verb = "tune", .about = about, .lists = lists, .list_count = sizeof lists / sizeof *lists};
     size_t word_count = 0;

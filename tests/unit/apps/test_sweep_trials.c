@@ -16,6 +16,7 @@
 
 #include "cli/command.h"
 #include "cli/talk.h"
+#include "cli/spawn.h"
 #include "sweep/sweep.h"
 
 #define TRIALS 5
@@ -294,7 +295,7 @@ static void no_metric(void **state) {
     assert_int_equal(t->state, SWEEP_FAILED);
     assert_true(sweep->fatal);
     sweep->fatal = false;
-    assert_true(sweep_ended(sweep, t, (struct sweep_end){true, SWEEP_NO_PROGRAM, NULL}));
+    assert_true(sweep_ended(sweep, t, (struct sweep_end){true, SPAWN_NO_PROGRAM, NULL}));
     assert_int_equal(t->state, SWEEP_WAITING);
     assert_true(sweep->broken);
     assert_false(sweep->fatal);
