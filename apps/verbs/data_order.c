@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt data order`: which rows of a file an epoch of a training takes, in their order, for who
-// checks a run by other means. Nothing is trained, and no value of a row is looked at.
+// checks a run by other means. Nothing is trained, and values of rows are looked at only where some
+// are to be left out.
 #include "data_order.h"
 
 #include <inttypes.h>
@@ -106,10 +107,12 @@ static int run(void *values, int argc, char **argv) {
         talk_error("out of memory");
         code = COMMAND_INTERNAL;
     }
+    struct grt_task_look look = {.late = strcmp(c->on_nan, "drop") != 0};
+    c->validation_split = c->validation_data[0] ? 0 : c->validation_split;
     // The rows stay where they are.
     bool good = !code && dev && grt_config_set(c, GRT_CONFIG_CACHE, "none") &&
                 grt_config_set(c, GRT_CONFIG_NUM_WORKERS, "0") &&
-                grt_task_open(task, c, grt_dev_profile(dev), &(struct grt_task_look){.late = true});
+                grt_task_open(task, c, grt_dev_profile(dev), &look);
     if (good) {
         task->config.pin_memory = false;
         loader =

@@ -91,6 +91,11 @@ def trainings():
     assert len(order(1, "limit_train_batches=1.0")) == len(order(1)) == ROWS - ROWS // 10
     kept = order(1, "--part", "validation")[:, 1]
     assert sorted(np.concatenate([kept, order(1)[:, 1]])) == list(range(ROWS))
+    assert len(order(1, "validation_data=d.h5")) == ROWS
+    with h5py.File("hole.h5", "w") as f:
+        f["x"], f["y"] = np.where(np.arange(ROWS)[:, None] == 5, np.nan, x), y
+    drawn = run("data", "order", "--data", "hole.h5", "--device", device, "--format", "csv", "on_nan=drop", "validation_split=0").split()[1:]
+    assert sorted(int(line.split(",")[1]) for line in drawn) == [i for i in range(ROWS) if i != 5]
     for words, said in ((["limit_train_batches=2.5"], "neither a whole number nor a share"),
                         (["limit_train_batches=-1"], "limit_train_batches"),
                         (["overfit_batches=2", "limit_train_batches=3"], "leave out"),
