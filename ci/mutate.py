@@ -29,9 +29,9 @@ AREAS = {
                               r"data-preview|cli_data|images-cli"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|trace|nothing|refused|timeline-cli"),
-    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl|"
+    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl(\.as-gpu)?|"
                                    r"bad-driver|address|clcaps"),
-    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan|"
+    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan(\.as-gpu)?|"
                                    r"no-manifest|bad-driver|import|vkcaps"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
