@@ -68,17 +68,19 @@ for row in report["rows"]:
     for key, value in want.items():
         assert abs(row[key] - value) <= 1e-6 * max(value, 1e-9), (key, row, value)
 assert len(seen) == 3 * len(links) * 9, len(seen)
-# The table of the docs. Later records move the fit a little.
-told = 0
+# The table of the docs, with the time of a step that it says: later records move the fit.
+told, steps = 0, {"data parallel": 19.67, "es": 79.42, "ppo": 19.97}
+assert all(str(t) in open(sys.argv[1] + "/docs/estimates.md").read() for t in steps.values())
 for line in open(sys.argv[1] + "/docs/estimates.md"):
     cells = [c.strip() for c in line.split("|")]
     if len(cells) == 11 and "`" in cells[1] and cells[2].endswith("%"):
         kind, link = cells[1].replace("`", "").split(", ")
         for n, text in zip([8 * 2**i for i in range(8)], cells[2:10]):
             row = next(r for r in report["rows"] if (r["link"], r["gpus"], r["workload"]) == (link, n, kind.split(" with")[0]))
-            hidden = row["hidden_ms"] if "with" in kind else 0
-            share = 100 * row["compute_ms"] / (row["compute_ms"] + row["exchange_ms"] - hidden)
-            assert abs(share - float(text[:-1])) < 8, (kind, link, n, share, text)
+            step = steps[row["workload"]]
+            hidden = min(0.8 * row["exchange_ms"], step * 2 / 3) if "with" in kind else 0
+            share = 100 * step / (step + row["exchange_ms"] - hidden)
+            assert abs(share - float(text[:-1])) < 0.6, (kind, link, n, share, text)
             told += 1
 assert told == 16 * 8, told
 EOF
