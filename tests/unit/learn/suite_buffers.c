@@ -423,11 +423,13 @@ static void shared(void **state) {
     assert_true(grt_learner_alloc(learner));
     struct grt_share *share = grt_share_create(learner);
     assert_non_null(share);
-    assert_int_equal(grt_share_count(share), SHARED);
-    float before[SHARED], after[SHARED], numbers[SHARED], found[SHARED];
+    assert_int_equal(grt_share_count(share), SHARED + 1);
+    float before[SHARED + 1] = {0}, after[SHARED], numbers[SHARED + 1], found[SHARED];
+    double squares = 0, each = 0, whole = 0;
     for (uint32_t i = 0; i < SHARED; i++) {
         before[i] = learn_number(1, i);
         after[i] = learn_number(2, i);
+        squares += i < GRADS ? (double)after[i] * (double)after[i] : 0;
     }
     for (size_t t = 0; t < sizeof takes / sizeof *takes; t++) {
         float weight = (float)takes[t].rows / (float)takes[t].all;
@@ -441,6 +443,10 @@ static void shared(void **state) {
             assert_true(numbers[i] == (kept ? after[i] : there ? after[i] * weight : 0));
             assert_true(found[i] == (kept ? before[i] : after[i]));
         }
+        // The last is the square of the gradients' length, of this micro-batch and of the step.
+        grt_share_lengths(share, numbers, &each, &whole);
+        assert_true(fabs(each - squares) < 1e-6 * squares);
+        assert_true(fabs(whole - squares * (double)weight * (double)weight) < 1e-6 * squares);
     }
     assert_true(grt_share_give(share, 3, before));
     move(learner, found, false);
