@@ -54,11 +54,13 @@ if [ ! -c "$cluster/gpu1" ]; then
     echo "$me: skipped: no device nodes can be made here" >&2
     exit 77
 fi
+# Open MPI names its shared memory by the number of the job: two clusters have other numbers.
 cat >"$cluster/slurm.conf" <<C
 ClusterName=gpurt
 SlurmUser=root
 SlurmctldHost=$host(127.0.0.1)
 SlurmctldPort=$port
+FirstJobId=$port
 AuthType=auth/munge
 AuthInfo=socket=$cluster/socket/munge
 ProctrackType=proctrack/linuxproc
