@@ -114,8 +114,6 @@ ranks 78 3 "${train[@]}" --device ref checkpoint_dir=u
 told '3 micro-batches and 3 ranks: micro_batches is a power of two'
 ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
 told 'a step of 63 samples is not cut into 2 equal micro-batches'
-ranks 64 2 train ppo --env cartpole --device ref
-told 'is one process'
 
 # ---- a loss that is not finite ----
 # Each rank measures another time for a step: all go back at the same one nevertheless.
