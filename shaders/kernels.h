@@ -58,48 +58,48 @@
     X(all, core, peak)                                                                             \
     X(all, core, math_probe)                                                                       \
     X(all, nn, softmax)                                                                            \
-    X(all, nn, lars_lengths)                                                                       \
-    X(all, nn, layer_norm)                                                                         \
+    X(all, optim, lars_lengths)                                                                    \
+    X(all, norm, layer_norm)                                                                       \
     X(all, nn, colsum)                                                                             \
     X(all, mlp, mlp_reduce)                                                                        \
     X(all, mlp, mlp_pass_f32)                                                                      \
     X(all, mlp, mlp_grads_f32)                                                                     \
     X(all, nn, colsum16)                                                                           \
-    X(all, nn, loss_f32)                                                                           \
-    X(all, nn, loss_16)                                                                            \
-    X(all, nn, cross_entropy_f32)                                                                  \
-    X(all, nn, cross_entropy_16)                                                                   \
-    X(all, nn, nt_xent_unit)                                                                       \
-    X(all, nn, nt_xent)                                                                            \
-    X(all, nn, nt_xent_grad_f32)                                                                   \
-    X(all, nn, nt_xent_grad_16)                                                                    \
-    X(all, nn, weighted_mean)                                                                      \
+    X(all, loss, loss_f32)                                                                         \
+    X(all, loss, loss_16)                                                                          \
+    X(all, loss, cross_entropy_f32)                                                                \
+    X(all, loss, cross_entropy_16)                                                                 \
+    X(all, loss, nt_xent_unit)                                                                     \
+    X(all, loss, nt_xent)                                                                          \
+    X(all, loss, nt_xent_grad_f32)                                                                 \
+    X(all, loss, nt_xent_grad_16)                                                                  \
+    X(all, loss, weighted_mean)                                                                    \
     X(all, nn, columns)                                                                            \
     X(all, nn, columns16)                                                                          \
-    X(all, nn, grad_norm)                                                                          \
-    X(all, nn, lars_lengths)                                                                       \
-    X(all, nn, tally)                                                                              \
-    X(all, nn, optim)                                                                              \
+    X(all, optim, grad_norm)                                                                       \
+    X(all, optim, lars_lengths)                                                                    \
+    X(all, loss, tally)                                                                            \
+    X(all, optim, optim)                                                                           \
     X(all, nn, gather)                                                                             \
     X(all, nn, draw)                                                                               \
-    X(all, nn, block_f32)                                                                          \
-    X(all, nn, block_16)                                                                           \
-    X(all, nn, block_grad_f32)                                                                     \
-    X(all, nn, block_grad_16)                                                                      \
-    X(all, nn, block_sums_f32)                                                                     \
-    X(all, nn, block_sums_16)                                                                      \
+    X(all, norm, block_f32)                                                                        \
+    X(all, norm, block_16)                                                                         \
+    X(all, norm, block_grad_f32)                                                                   \
+    X(all, norm, block_grad_16)                                                                    \
+    X(all, norm, block_sums_f32)                                                                   \
+    X(all, norm, block_sums_16)                                                                    \
     X(all, nn, pool_f32)                                                                           \
     X(all, nn, pool_16)                                                                            \
     X(all, nn, pool_grad_f32)                                                                      \
     X(all, nn, pool_grad_16)                                                                       \
     X(all, nn, dropout_f32)                                                                        \
     X(all, nn, dropout_16)                                                                         \
-    X(all, nn, add_to_f32)                                                                         \
-    X(all, nn, add_to_16)                                                                          \
-    X(all, nn, block8_16)                                                                          \
-    X(all, nn, block_grad8_16)                                                                     \
-    X(all, nn, block_sums8_16)                                                                     \
-    X(all, nn, add_to8_16)                                                                         \
+    X(all, norm, add_to_f32)                                                                       \
+    X(all, norm, add_to_16)                                                                        \
+    X(all, norm, block8_16)                                                                        \
+    X(all, norm, block_grad8_16)                                                                   \
+    X(all, norm, block_sums8_16)                                                                   \
+    X(all, norm, add_to8_16)                                                                       \
     X(all, image, batch_sums8_16)                                                                  \
     X(all, nn, geglu_f32)                                                                          \
     X(all, nn, geglu_16)                                                                           \

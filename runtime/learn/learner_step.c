@@ -12,7 +12,7 @@
 #include "recording.h"
 #include "nn/fused/fused.h"
 #include "shaders/host.h"
-#include "shaders/nn/lib/loss_params.k"
+#include "shaders/loss/lib/loss_params.k"
 
 static struct grt_range parts(const struct recording *f, const struct grt_tensor *of) {
     return grt_op_part(of->range, f->micro * GRT_LOSS_PARTS * 4, GRT_LOSS_PARTS * 4);

@@ -6,7 +6,7 @@
 #include "gpurt/optim.h"
 #include "loss_parts.h"
 #include "shaders/host.h"
-#include "shaders/nn/lib/loss_params.k"
+#include "shaders/loss/lib/loss_params.k"
 #include "shaders/nn/lib/nn_words.k"
 
 #define X(name, text) _Static_assert((unsigned)GRT_LOSS_##name == LOSS_##name, text);

@@ -7,7 +7,7 @@
 #include "loss_parts.h"
 #include "ops/op_support.h"
 #include "shaders/host.h"
-#include "shaders/nn/lib/loss_params.k"
+#include "shaders/loss/lib/loss_params.k"
 
 // Products of rows go by tiles of this side, a lane for each number. On CPUs smaller ones cost less
 // where there are few rows.

@@ -9,7 +9,7 @@
 #include "gpurt/profile.h"
 #include "shaders/host.h"
 #include "shaders/nn/lib/nn_words.k"
-#include "shaders/nn/lib/optim_params.k"
+#include "shaders/optim/lib/optim_params.k"
 
 const char *grt_optim_text(enum grt_optim optim) {
     static const char *const texts[] = {

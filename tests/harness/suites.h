@@ -15,6 +15,7 @@
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
     X(config, H)                                                                                   \
+    X(settings, H)                                                                                 \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
