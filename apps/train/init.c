@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/talk.h"
+#include "gpurt/direct.h"
 #include "gpurt/env.h"
 #include "gpurt/es.h"
 #include "gpurt/task.h"
@@ -190,6 +191,24 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file,
     return good ? COMMAND_OK : command_exit_of(grt_last_status());
 }
 
+// Of a table the columns by their names, of which `lines` has one each.
+static bool set_columns(struct init *init, enum grt_config_key key, const char *lines) {
+    char list[GRT_CONFIG_TEXT_SIZE] = "";
+    for (const char *at = lines; *at;) {
+        char name[GRT_CONFIG_TEXT_SIZE];
+        size_t length = strcspn(at, "\n");
+        snprintf(name, sizeof name, "%.*s", (int)length, at);
+        if (length >= sizeof name || strchr(name, ',') || !append(list, sizeof list, name)) {
+            talk_error("%s: the names of its columns are too long, or have a comma: write `%s` by "
+                       "hand",
+                       init->data, grt_config_key_info(key)->name);
+            return false;
+        }
+        at += length + (at[length] == '\n');
+    }
+    return set(init, key, list);
+}
+
 // Whether inputs are far from mean 0 and deviation 1.
 static bool are_raw(const struct grt_dataset_info *info) {
     for (uint32_t i = 0; info->mean && i < info->features; i++) {
@@ -238,13 +257,22 @@ static bool choose_by_device(struct init *init, const struct grt_array_info *fir
 
 static int look_at_data(struct init *init) {
     const struct grt_array_info *first = NULL;
-    struct grt_file_info *file = grt_file_info_create(init->data);
+    struct grt_direct direct;
+    struct grt_file_info *file = grt_direct(grt_direct_desc(.path = init->data), &direct)
+                                     ? grt_file_info_create(direct.path)
+                                     : NULL;
     if (!file) {
         return command_exit_of(grt_last_status());
     }
     int code = choose_arrays(init, file, &first);
     bool plain = strcmp(init->kind->name, "supervised") == 0;
     bool good = !code;
+    if (good && direct.input_names && direct.target_names &&
+        !(set_columns(init, GRT_CONFIG_INPUTS, direct.input_names) &&
+          set_columns(init, GRT_CONFIG_TARGETS, direct.target_names))) {
+        code = COMMAND_DATA;
+        good = false;
+    }
     if (good && plain) {
         good = set(init, GRT_CONFIG_MODEL,
                    first->rank == 4   ? "resnet18"

@@ -69,6 +69,16 @@ with h5py.File("n.h5", "w") as f:
 with h5py.File("none.h5", "w") as f:
     f["x"] = rng.normal(size=(5, 2))
 EOF
+# A table, by the names of its columns.
+printf 'size,rooms,price\n' >t.csv
+for i in $(seq 40); do printf '%s,%s,%s.5\n' "$((i * 7 % 90))" "$((i % 5))" "$((i * 21 % 270))"; done >>t.csv
+expect 0 init supervised --data t.csv -o t.yaml "${ref[@]}"
+has t.yaml inputs '\["size", "rooms"\]'
+has t.yaml targets '\["price"\]'
+has t.yaml loss mse
+expect 0 train supervised -c t.yaml "${ref[@]}" epochs=1 checkpoint_dir=tc
+sed '1s/rooms/"rooms, all"/' t.csv >comma.csv
+refuse 65 "have a comma" init supervised --data comma.csv -o comma.yaml "${ref[@]}"
 expect 0 init supervised --data n.h5 -o n.yaml "${ref[@]}"
 has n.yaml inputs '\["height", "speed"\]'
 has n.yaml targets '\["label"\]'
