@@ -67,7 +67,7 @@ gpurt_deb(development libgpurt-dev libdevel "libgpurt0 ${same}"
 Headers of libgpurt, and what pkg-config and CMake find it by.")
 
 gpurt_deb(python python3-gpurt python
-    "libgpurt0 (>= ${PROJECT_VERSION}), python3 (>= 3.8), python3-numpy"
+    "libgpurt0 ${same}, python3 (>= 3.8), python3-numpy"
 "portable GPU training runtime (Python 3)
 Devices, networks, environments and trainers of libgpurt for Python, with
 NumPy arrays in and out.")

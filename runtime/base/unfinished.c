@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define ROWS 16
+#define ROWS 80  // 64 tables that a process has taken (runtime/import/direct.c), and files of a run
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct row {

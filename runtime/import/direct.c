@@ -145,6 +145,11 @@ bool grt_direct(const struct grt_direct_desc *d, struct grt_direct *direct) {
         return true;
     }
     pthread_mutex_lock(&lock);
+    // Files of the process that forked this one are not this one's to remove.
+    if (owner != 0 && owner != getpid()) {
+        memset(all, 0, sizeof all);
+        count = 0;
+    }
     struct taken *t = NULL;
     for (uint64_t i = 0; !t && i < count && i < MOST_TAKEN; i++) {
         t = all[i].path && all[i].key == key ? &all[i] : NULL;

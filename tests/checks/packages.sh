@@ -55,7 +55,7 @@ needs gpurt Depends "libgpurt0 [(]= $version[)]" 'libc6 [(].*' 'libjansson4.*'
 needs libgpurt0 Depends 'libc6 [(].*' 'libhdf5.*' 'zlib1g.*'
 needs libgpurt0 Recommends libvulkan1 'ocl-icd-libopencl1 .*'
 needs libgpurt-dev Depends "libgpurt0 [(]= $version[)]"
-needs python3-gpurt Depends 'libgpurt0 .*' python3-numpy
+needs python3-gpurt Depends "libgpurt0 [(]= $version[)]" python3-numpy
 ! dpkg-deb -f "$(deb libgpurt0)" Depends | grep -q openmpi || fail "the library needs Open MPI"
 
 for file in "$tmp"/debs/*.deb; do

@@ -326,7 +326,7 @@ static bool tell(void *self, void *all, size_t each) {
 static bool happens(void *self, bool *over) {
     (void)self;
     *over = !other.next;
-    while (other.next && grt_seconds() - other.begun >= other.next->seconds && !*over) {
+    while (!*over && grt_seconds() - other.begun >= other.next->seconds) {
         *over = other.next->signal == 0;
         if (!*over) {
             int signal = other.next->signal;
