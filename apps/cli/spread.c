@@ -72,17 +72,19 @@ struct line {
     int count;
 };
 
-// The value of an option, in the same word or the next; NULL: this is another word.
+// The value of an option, in the same word or the next; NULL: this is another word. Names may be
+// cut short, as everywhere: whether the rest is needed to tell two apart, the processes say.
 static const char *value_of(const char *name, int argc, char **argv, int *i) {
-    size_t length = strlen(name);
     const char *word = argv[*i];
-    if (!word || strncmp(word, name, length) != 0) {
+    bool brief = name[1] != '-';
+    size_t length = brief ? 2 : strcspn(word ? word : "", "=");
+    if (!word || length < (brief ? 2 : 3) || strncmp(word, name, length) != 0) {
         return NULL;
     }
-    if (word[length] == '=') {
-        return word + length + 1;
+    if (word[length] != '\0') {
+        return word + length + !brief;
     }
-    return word[length] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+    return *i + 1 < argc ? argv[++*i] : NULL;
 }
 
 static void read_line(struct line *line, int argc, char **argv) {
@@ -230,6 +232,12 @@ static int run(struct child *children, uint32_t count, const char *verb, const s
         snprintf(children[i].path[0], sizeof children[i].path[0], "%s/%u.out", folder, i);
         snprintf(children[i].path[1], sizeof children[i].path[1], "%s/%u.err", folder, i);
         good = begin(&children[i], self, verb, line);
+    }
+    // Where one cannot be started, there are no results.
+    for (uint32_t i = 0; !good && i < count; i++) {
+        if (children[i].pid > 0) {
+            kill(children[i].pid, SIGTERM);
+        }
     }
     await(children, count);
     talk_resume();

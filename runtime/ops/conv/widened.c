@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit convolutions on OpenCL CPU drivers, which compute in f32 anyway: what is read is widened,
 // panel.c does the rest, and what it writes is narrowed. Patches, gathered and multiplied in 16
-// bits, took a step of ResNet-18 of 8 images 5.2 times as long as in f32 (PoCL, two cores,
+// bits, took a step of ResNet-18 of 8 images 5 times as long as in f32 (PoCL, two cores,
 // 2026-11-17).
 #include "case.h"
 

@@ -30,6 +30,13 @@ told "^nothing: gpurt: error: .*'nothing'"
 [ "$(selectors out)" = ref:0 ] || wrong "one device is missing, and the other has no rows"
 refuse 64 'csv has no column' "${launch[@]}" --device ref,opencl --format csv
 refuse 64 '--trace is of one device' "${launch[@]}" --device ref,opencl --trace t.json
+# Options in their other spellings.
+refuse 64 'csv has no column' "${launch[@]}" --dev ref,opencl --form=csv
+refuse 64 '--trace is of one device' "${launch[@]}" --device ref,opencl --trac t.json
+expect 0 "${launch[@]}" --dev ref,ref --format jsonl -obrief.jsonl
+[ "$(selectors brief.jsonl)" = "ref:0 ref:0" ] || wrong "-oFILE: devices $(selectors brief.jsonl)"
+expect 0 "${launch[@]}" --device ref,ref --format jsonl --outp=cut.jsonl
+[ "$(selectors cut.jsonl)" = "ref:0 ref:0" ] || wrong "--outp=FILE: devices $(selectors cut.jsonl)"
 refuse 69 'no device 7' "${launch[@]}" --backend ref --device 0,7
 refuse 78 'names with commas' "${launch[@]}" --device ref,,ref
 
