@@ -129,9 +129,7 @@ static void explain_pairs(const struct grt_supervised_info *info) {
 // Of an epoch that is less than all samples, and of validations that come at other times.
 static void explain_limits(const struct grt_supervised_info *info) {
     const struct grt_config *c = info->config;
-    uint64_t all = info->data.part_rows[GRT_PART_TRAIN], step = info->step_rows;
-    unsigned long long rows =
-        info->steps_per_epoch * step < all ? info->steps_per_epoch * step : all;
+    unsigned long long rows = info->epoch_rows;
     if (c->overfit_batches > 0) {
         talk_line("overfit     the same %llu samples each epoch, which are validated on too", rows);
     } else if (c->limit_train_batches > 0) {
@@ -300,6 +298,7 @@ static int begin_dry(struct train *t) {
     t->trainer.dry_where = t->meant;
     snprintf(c->checkpoint_dir, sizeof c->checkpoint_dir, "%s", t->scratch);
     c->log[0] = c->tensorboard[0] = '\0';
+    c->histograms = false;
     t->trainer.log = t->trainer.tensorboard = NULL;
     c->max_time = DRY_SECONDS;
     return COMMAND_OK;
@@ -335,11 +334,12 @@ static int report_dry(void *self) {
     return COMMAND_OK;
 }
 
-// With --resume a word that is no KEY=VALUE is the checkpoint, or a folder of them.
+// With --resume a word that is there, or is no KEY=VALUE, is the checkpoint or a folder of them.
 static void find_resumed(struct train *t, const char **words, size_t *count) {
     size_t kept = 0;
     for (size_t i = 0; i < *count; i++) {
-        if (t->resume && !t->resume_path && !strchr(words[i], '=')) {
+        if (t->resume && !t->resume_path &&
+            (!strchr(words[i], '=') || access(words[i], F_OK) == 0)) {
             t->resume_path = words[i];
         } else {
             words[kept++] = words[i];

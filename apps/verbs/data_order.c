@@ -108,7 +108,7 @@ static int run(void *values, int argc, char **argv) {
         code = COMMAND_INTERNAL;
     }
     struct grt_task_look look = {.late = strcmp(c->on_nan, "drop") != 0};
-    c->validation_split = c->validation_data[0] ? 0 : c->validation_split;
+    c->validation_split = c->validation_data[0] || c->overfit_batches > 0 ? 0 : c->validation_split;
     // The rows stay where they are.
     bool good = !code && dev && grt_config_set(c, GRT_CONFIG_CACHE, "none") &&
                 grt_config_set(c, GRT_CONFIG_NUM_WORKERS, "0") &&

@@ -9,7 +9,7 @@
 
 static const struct {
     enum grt_config_key key, of;
-    const char *words[4];  // of `of`; none: any but 0 and false
+    const char *words[4];  // of `of`; none: any but 0, false and no text
 } rows[] = {
     {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}},
     {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}},
@@ -40,6 +40,7 @@ static const struct {
     {GRT_CONFIG_GROWTH_INTERVAL, GRT_CONFIG_PRECISION, {"f16"}},
     {GRT_CONFIG_MIN_DELTA, GRT_CONFIG_PATIENCE, {NULL}},
     {GRT_CONFIG_AUTOTUNE_SECONDS, GRT_CONFIG_AUTOTUNE, {NULL}},
+    {GRT_CONFIG_HISTOGRAMS, GRT_CONFIG_TENSORBOARD, {NULL}},
 };
 
 void grt_config_where(const struct grt_config *config, enum grt_config_key key,
@@ -58,7 +59,7 @@ static bool is_off(const struct grt_config *c, enum grt_config_key key, char *te
         strcmp(c->optimizer, "adamw") == 0) {
         return false;
     }
-    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0;
+    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0 || strcmp(text, "\"\"") == 0;
 }
 
 bool grt_config_effective(const struct grt_config *config) {

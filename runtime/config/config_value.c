@@ -107,7 +107,10 @@ static bool read_amount(const struct grt_config_key_info *info, const char *text
         return WHY("%s: %.64s is neither a whole number nor a share of at most 1.0", info->name,
                    text);
     }
-    *amount = !count && *amount == 1 ? 0 : *amount;
+    // All: 0 where that is no limit, and as many as there can be where 0 switches off.
+    if (!count && *amount == 1) {
+        *amount = info == &config_keys[GRT_CONFIG_OVERFIT_BATCHES].info ? info->max : 0;
+    }
     return true;
 }
 
@@ -416,8 +419,15 @@ size_t grt_config_value_text(const struct grt_config *config, enum grt_config_ke
         break;
     case GRT_CONFIG_IS_REAL:
     case GRT_CONFIG_IS_TIME:
+        number_text(*(const double *)field, number, sizeof number);
+        append(text, capacity, &used, number);
+        break;
     case GRT_CONFIG_IS_AMOUNT:
         number_text(*(const double *)field, number, sizeof number);
+        // What counts is digits alone.
+        if (*(const double *)field >= 1) {
+            snprintf(number, sizeof number, "%.0f", *(const double *)field);
+        }
         append(text, capacity, &used, number);
         break;
     case GRT_CONFIG_IS_FLAG:

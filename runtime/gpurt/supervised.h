@@ -56,6 +56,7 @@ struct grt_supervised_info {
     uint64_t steps_per_epoch, steps;
     uint64_t check_every;    // steps between evaluations
     uint32_t step_rows;      // samples of a step, of all ranks
+    uint64_t epoch_rows;     // samples of an epoch, of all ranks
     uint32_t micro_batches;  // that ranks share out; 0: a step is not cut so
     double data_seconds, cache_seconds, learner_seconds;  // what it took to begin
     struct grt_task_taken taken;                          // of desc.from

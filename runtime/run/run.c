@@ -88,6 +88,8 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
         run->written = run->best_written =
             run->desc.file && grt_whole_file_same(run->desc.file, from->path);
         run->saved_step = newest || run->written ? run->place.step : RUN_UNSAVED;
+        // The best of another folder stays there: the next evaluation is the first of this one.
+        run->place.any_best = run->place.any_best && (newest || !run->desc.dir);
         grt_run_say(run, GRT_RUN_NEWS_RESUMED, from->path);
     }
     grt_archive_destroy(&newest);

@@ -364,6 +364,9 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
                              "leave out validation_data and limit_train_batches");
         goto undo_run;
     }
+    if (run->settings.overfit_batches > 0) {
+        run->settings.validation_split = 0;  // it is validated on what it learns from
+    }
     if (run->settings.validation_data[0]) {
         if (grt_config_given(&run->settings, GRT_CONFIG_VALIDATION_SPLIT) &&
             run->settings.validation_split > 0) {
@@ -461,6 +464,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps = run->steps,
         .check_every = run->check_every,
         .step_rows = run->step_rows,
+        .epoch_rows = grt_loader_info(run->train_loader).rows,
         .micro_batches = supervised_micro_batches(run),
         .taken = run->taken,
         .baseline = run->baseline,

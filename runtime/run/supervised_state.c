@@ -10,6 +10,7 @@
 // Nothing in it tells when or where it was written, so two runs that computed the same have the
 // same file, bit for bit.
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -192,8 +193,17 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
     if (!grt_learner_state(run->learner, &state)) {
         return false;
     }
-    run->lr_factor = state.lr_factor;
     plateau_load(&p.plateau, a);
+    if (!run->falls && plateau_factor(&p.plateau) < 1) {
+        // Another schedule has the rate that it says, not what a plateau left of it. The rest is of
+        // roll-backs, each a half.
+        state.lr_factor = (float)exp2(round(log2(state.lr_factor / plateau_factor(&p.plateau))));
+        p.plateau = (struct plateau){0};
+        if (!grt_learner_set_state(run->learner, &state)) {
+            return false;
+        }
+    }
+    run->lr_factor = state.lr_factor;
     run->place = p;
     run->whole_step = UINT64_MAX;
     place->step = (uint64_t)grt_archive_whole(a, "step", 0);

@@ -20,11 +20,11 @@ device = sys.argv[2] if len(sys.argv) > 2 else "ref:0"
 ROWS, WIDTH, BATCH, RATE = 90, 3, 8, 0.05
 
 
-def run(*words, code=0):
+def run(*words, code=0, errors=False):
     done = subprocess.run([gpurt, *words], capture_output=True, text=True, timeout=600)
     if done.returncode != code:
         sys.exit(f"{' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}")
-    return done.stdout if code == 0 else done.stderr
+    return done.stderr if code or errors else done.stdout
 
 
 def train(folder, *words, code=0):
@@ -87,6 +87,15 @@ def trainings():
     same("over", 4, "overfit_batches=2")
     first = [order(e, "overfit_batches=2")[:, 1] for e in (1, 2, 9)]
     assert (first[0] == first[1]).all() and (first[0] == first[2]).all() and len(first[0]) == 2 * BATCH
+    for share in ("1.0", "100%"):
+        assert sorted(order(1, f"overfit_batches={share}")[:, 1]) == list(range(ROWS)), share
+    said = run("train", "supervised", "--data", "d.h5", "--device", device, "epochs=1", "batch_size=16", "accumulate=4",
+               "limit_train_batches=1", "checkpoint_dir=said", errors=True)
+    assert "limit       16 samples an epoch" in said, said
+    train("overall", "epochs=2", "overfit_batches=1.0", "--log", "overall.jsonl")
+    w, b = weights(newest("overall"))
+    loss, told = ((x @ w.T + b - y) ** 2).mean(), rows("overall.jsonl", "evaluate")[-1]["loss"]
+    assert abs(loss - told) < 1e-5 * max(1, loss), (loss, told)
     assert (order(1)[:, 1] != order(2)[:, 1]).any()
     assert len(order(1, "limit_train_batches=1.0")) == len(order(1)) == ROWS - ROWS // 10
     kept = order(1, "--part", "validation")[:, 1]
@@ -124,6 +133,12 @@ def validations():
     train("again", *words, "cache=device", "--resume", "mid-none/step-000000000008.h5")
     assert open(newest("again"), "rb").read() == whole
     assert not os.path.exists("again/step-000000000008.h5") and os.path.exists("again/step-000000000012.h5")
+    # The best of that folder stays there: the first validation here is the best, of the same loss.
+    os.mkdir("a=b")
+    shutil.copy("mid-none/step-000000000008.h5", "a=b/8.h5")
+    train("still", *words, "learning_rate=1e-12", "--resume", "a=b/8.h5")
+    with h5py.File(newest("still")) as f, h5py.File("still/best.h5") as best:
+        assert f.attrs["best_step"] == best.attrs["step"] == 12, f.attrs["best_step"]
     assert "nowhere.h5" in train("again", *words, "--resume", "nowhere.h5", code=66)
 
 
@@ -156,6 +171,9 @@ def plateau():
         train("cut", *words, "epochs=30", "keep=100", "--resume")
         assert open(newest("cut"), "rb").read() == open(newest("flat"), "rb").read(), stop
         shutil.rmtree("cut")
+    # Another schedule has the rate that it says.
+    train("flat", "epochs=31", "--resume", "--log", "level.jsonl", "checkpoint_interval=5")
+    assert {r["lr"] for r in rows("level.jsonl", "evaluate")} == {told[0]["lr"]}, rows("level.jsonl", "evaluate")
     assert "PPO has not" in run("train", "ppo", "--env", "cartpole", "schedule=one_cycle", "--device", device, code=78)
 
 

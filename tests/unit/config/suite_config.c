@@ -344,6 +344,17 @@ static void overrides(void **state) {
     assert_string_equal(c.inputs.values[1], "b");
     assert_string_equal(c.data, "some file=1.h5");
     assert_false(c.places[GRT_CONFIG_BATCH_SIZE].file);
+    // All, by a share: no limit, each epoch, and for overfit_batches not the 0 of none.
+    char text[32], pair[64];
+    assert_true(grt_config_override(&c, "limit_train_batches=1.0"));
+    assert_true(grt_config_override(&c, "val_check_interval=100%"));
+    assert_true(grt_config_override(&c, "overfit_batches=100%"));
+    assert_true(c.limit_train_batches == 0 && c.val_check_interval == 0);
+    assert_true(c.overfit_batches == 1e12);
+    grt_config_value_text(&c, GRT_CONFIG_OVERFIT_BATCHES, text, sizeof text);
+    snprintf(pair, sizeof pair, "overfit_batches=%s", text);
+    assert_true(grt_config_override(&c, "overfit_batches=1") && c.overfit_batches == 1);
+    assert_true(grt_config_override(&c, pair) && c.overfit_batches == 1e12);
     TEST_REFUSED(grt_config_override(&c, "batch_size"), GRT_CONFIG, "not of the form key=value");
     TEST_REFUSED(grt_config_override(&c, "=3"), GRT_CONFIG, "not of the form key=value");
     TEST_REFUSED(grt_config_override(&c, "batch_size="), GRT_CONFIG, "batch_size has no value");

@@ -153,6 +153,11 @@ static void effects(void **state) {
                  rows[i].without);
         TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, wanted);
     }
+    grt_config_init(&c);
+    assert_true(grt_config_override(&c, "histograms=true"));
+    TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, "histograms has no effect with tensorboard");
+    assert_true(grt_config_override(&c, "tensorboard=board"));
+    assert_true(grt_config_effective(&c));
     // By the name that was given, with its place, and with what would make it count.
     static const char text[] = "loss: mse\noptimizer: adam\ntraining:\n  smoothing: 0.1\n";
     grt_config_init(&c);
