@@ -46,14 +46,14 @@ struct scaling_row {
     double alone;     // of a step of a rank's part, as many processes at once without an exchange
     double exchange;  // what a step takes longer than that
     struct scaling_parts parts;  // predicted
-    double overlap;
-    double predicted;  // of a step
+    double predicted;            // of a step: alone and the parts, nothing hidden
+    double fitted_overlap;       // what the steps say was hidden; in no prediction
     double spread;
     uint32_t samples;
 };
 
 // Trains and fills seconds, spread, samples, parameters and bytes; of several ranks alone, exchange
-// and overlap too, where `parts` is known. False with the sentence.
+// and the overlap too, where `parts` is known. False with the sentence.
 bool scaling_train(struct scaling_bench *bench, struct scaling_row *row);
 // The parts of an exchange of row->bytes, predicted from two smaller ones.
 bool scaling_predict(struct scaling_bench *bench, struct scaling_row *row);

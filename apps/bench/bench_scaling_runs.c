@@ -142,9 +142,21 @@ static double field(const json_t *row, const char *key) {
     return json_number_value(json_object_get(row, key));
 }
 
-// Steps between two rows with nothing in between. The first pair still meets new graphs.
+// Seconds of a step that ends a row. Supervised rows of a queued segment are told in one burst, so
+// that the time between them is that of the log: their rate shares the segment's time out. A row
+// of fewer steps than a whole one has the shorter batch that ends an epoch. Iterations of es are
+// waited for one by one.
+static double step_seconds(const json_t *row, double batch, double steps, double passed) {
+    double rate = field(row, "samples_per_s");
+    if (batch > 0) {
+        return rate > 0 && steps == SCALING_CHUNK ? batch / rate : 0;
+    }
+    return steps > 0 ? passed / steps : 0;
+}
+
+// Rows that follow a row of the same epoch. The first pair still meets new graphs.
 static void read_rows(FILE *file, struct series *s) {
-    double step = 0, seconds = 0, epoch = 0;
+    double step = 0, seconds = 0, epoch = 0, batch = 0;
     bool any = false, first = true;
     char line[4096];
     while (fgets(line, sizeof line, file)) {
@@ -153,11 +165,13 @@ static void read_rows(FILE *file, struct series *s) {
         bool trains = event && strcmp(event, "train") == 0;
         if (event && strcmp(event, "start") == 0) {
             s->parameters = field(row, "parameters");
+            batch = field(row, "batch");  // of supervised training
         }
-        double steps = field(row, "step") - step, passed = field(row, "seconds") - seconds;
-        if (trains && any && field(row, "epoch") == epoch && steps > 0 && passed > 0 &&
+        double took =
+            step_seconds(row, batch, field(row, "step") - step, field(row, "seconds") - seconds);
+        if (trains && any && field(row, "epoch") == epoch && took > 0 &&
             s->count < STATS_MAX_SAMPLES) {
-            s->seconds[s->count] = passed / steps;
+            s->seconds[s->count] = took;
             s->count += !first;
             first = false;
         }
@@ -250,7 +264,7 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
     double halves[2][STATS_MAX_SAMPLES];
     size_t counts[2] = {0};
     bool good = s && together(b, row->ranks, s);
-    // Of several ranks every second sample finds the overlap, and the others are what is shown.
+    // Of several ranks every second sample is fitted to, and the others are what is shown.
     for (size_t i = 0; good && i < s->count; i++) {
         size_t half = row->ranks > 1 ? i % 2 : 0;
         halves[half][counts[half]++] = s->seconds[i];
@@ -267,9 +281,9 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
         good = alone(b, row->ranks, &row->alone) && scaling_predict(b, row);
         double other = stats_of(halves[1], counts[1]).median;
         row->exchange = fmax(0, row->seconds - row->alone);
-        row->overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
+        row->fitted_overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
     }
-    row->predicted = scaling_step(row->alone, &row->parts, row->overlap);
+    row->predicted = row->alone + scaling_sum(&row->parts);
     free(s);
     return good;
 }

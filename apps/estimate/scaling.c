@@ -20,10 +20,6 @@ double scaling_sum(const struct scaling_parts *p) {
     return p->readback + p->host + p->network + p->upload;
 }
 
-double scaling_step(double compute, const struct scaling_parts *p, double overlap) {
-    return compute + (1 - overlap) * scaling_sum(p);
-}
-
 double scaling_overlap(double step, double compute, double alone) {
     double hidden = alone > 0 ? 1 - (step - compute) / alone : 0;
     return fmin(1, fmax(0, hidden));

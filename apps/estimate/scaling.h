@@ -6,7 +6,7 @@
 //     readback = latency + bytes / rate                        device to host, and upload back
 //     host     = bytes / rate                                  passes over all, sums of a slice
 //     network  = latency + bytes / rate                        slices to all, sums from all
-//     step     = compute + (1 - overlap) * (readback + host + network + upload)
+//     step     = compute + readback + host + network + upload
 #ifndef APPS_ESTIMATE_SCALING_H
 #define APPS_ESTIMATE_SCALING_H
 
@@ -28,10 +28,9 @@ struct scaling_parts {
     double readback, host, network, upload;  // s
 };
 double scaling_sum(const struct scaling_parts *parts);
-// Seconds of a step of which the share `overlap` of the exchange is hidden behind backward.
-double scaling_step(double compute, const struct scaling_parts *parts, double overlap);
 // How much of an exchange was hidden, from 0 to 1: `alone` is what it takes by itself.
 double scaling_overlap(double step, double compute, double alone);
+
 // ---- machines that are not here ----
 
 // Shares of published rates. Copies: 51.3 and 52.5 GB/s of PCIe's 63 on an H200 (2026-11-15); the

@@ -18,10 +18,10 @@ def near(name, got, want):
 
 
 exchange = two["readback_ms"] + two["host_ms"] + two["network_ms"] + two["upload_ms"]
-assert 0 <= two["overlap"] <= 1
+assert 0 <= two["fitted_overlap"] <= 1
 assert exchange > 0
-near("predicted exchange", two["predicted_exchange_ms"], (1 - two["overlap"]) * exchange)
-near("predicted", two["predicted_ms"], two["alone_ms"] + (1 - two["overlap"]) * exchange)
+near("predicted exchange", two["predicted_exchange_ms"], exchange)
+near("predicted", two["predicted_ms"], two["alone_ms"] + exchange)
 near("exchange", two["exchange_ms"], max(0, two["step_ms"] - two["alone_ms"]))
 near("efficiency of two", two["efficiency"], one["step_ms"] / (2 * two["step_ms"]))
 near("efficiency of one", one["efficiency"], 1)
@@ -33,4 +33,5 @@ if one["train"] == "supervised":
 else:  # two sides of a direction: five results, two sums of each of four observations, in f32
     assert two["exchange_bytes"] == two["batch"] * 2 * (5 + 2 * 4) * 4
 faster = one["step_ms"] / two["step_ms"]
-assert ("do not pay" in report["verdict"]) == (faster < 1.2), report["verdict"]
+said = "not judged" if faster > 2.4 else "do not pay" if faster < 1.2 else "devices pay"
+assert said in report["verdict"], report["verdict"]

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # `gpurt bench scaling`: supervised training and evolution strategies by one rank and by two, the
-# figures against their formulas in Python; the exchange alone under mpirun; mistakes. Exit code 77
-# where there is no Open MPI. Usage: scaling.sh GPURT
+# figures against their formulas in Python, and against logs that are known; the exchange alone
+# under mpirun; mistakes. Exit code 77 where there is no Open MPI. Usage: scaling.sh GPURT
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: scaling.sh GPURT}")
@@ -23,6 +23,37 @@ python3 "$tests/cli/bench/scaling.py" e.json || wrong "es: rows and formulas dif
 [ -z "$(find made -name 'gpurt-*')" ] || wrong "the trainings' files are left: $(find made)"
 expect 0 report s.json e.json
 said 'Steps of several ranks'
+
+# An mpirun that trains nothing: rows of a queued segment 10 us apart, at rates of 0.8 ms a step of
+# all ranks and of 0.75 ms of one of them alone. Parts of half the bytes; the fitted overlap, 75 %,
+# is in no prediction. An epoch ends with a batch of one row.
+mkdir false_mpi
+cat >false_mpi/mpirun <<'EOF'
+#!/usr/bin/python3
+import json, os, sys
+probe = [w[9:] for w in sys.argv if w.startswith("--output=")]
+if probe:
+    part = dict(readback_ms=0.01, host_ms=0.02, network_ms=0.03, upload_ms=0.04)
+    json.dump({"rows": [part]}, open(probe[0], "w"))
+for i, word in enumerate(sys.argv):
+    if word == "--log":
+        name = sys.argv[i + 1]
+        ms, batch = (float(os.environ["STEP_MS"]), 32) if "together" in name else (0.75, 16)
+        rows = [dict(event="start", parameters=1000, batch=batch)]
+        for n in range(1, 5):
+            rows.append(dict(event="train", step=4 * n, epoch=1, seconds=1 + 1e-5 * n,
+                             samples_per_s=1e3 * batch / ms))
+        rows.append(dict(rows[-1], step=17, samples_per_s=1))
+        open(name, "w").writelines(json.dumps(r) + "\n" for r in rows)
+EOF
+chmod +x false_mpi/mpirun
+export STEP_MS=0.8
+PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
+said '^step,supervised,1000,32,2,0\.8,0\.95,,40000,0\.75,0\.05,0\.2,0\.02,0\.04,0\.06,0\.08,0\.75,4000,'
+# Steps of microseconds beside those of the real training of one rank.
+export STEP_MS=0.0001
+PATH=$tmp/false_mpi:$PATH expect 0 "${scaling[@]}" --batch-size 32 hidden=16 depth=2
+said '^not judged: 2 ranks cannot be '
 
 ranks 0 2 bench scaling --probe 100KB --device ref --format csv
 said '^exchange,2,100000,'
