@@ -72,6 +72,10 @@ static bool import_arrays(const struct grt_direct_desc *d, const char *path, str
     bool one = ends_npy(d->path);
     const char *labels = one && !d->no_targets && d->target_count > 0 ? d->targets[0] : NULL;
     t->columns = one;
+    if (one && d->input_count > 0) {
+        return grt_fail(GRT_CONFIG, "%s is one array, x: leave `inputs` out; several are a .npz",
+                        d->path);
+    }
     if (labels && (d->target_count > 1 || !ends_npy(labels))) {
         return grt_fail(GRT_CONFIG,
                         "%s is one array, x: the target is another .npy, `targets=y.npy`; several "

@@ -67,6 +67,9 @@ static bool read_array(const char *path, const char *name, struct numpy_array *a
     if (strncmp(order, "False", 5) != 0) {
         return numpy_wrong(path, name, "in Fortran's order; numpy.ascontiguousarray turns it");
     }
+    if (type[1] == '\0' || type[2] == '\0') {
+        return numpy_wrong(path, name, "its descr ends too early");
+    }
     a->kind = type[2];
     a->swapped = type[1] == '>';
     a->width = (uint32_t)strtoul(type + 3, NULL, 10);
@@ -152,10 +155,10 @@ static bool next_entry(const uint8_t *file, uint64_t size, uint64_t *at, struct 
 
 static bool unpack(const char *path, const uint8_t *file, uint64_t size, const struct entry *e,
                    struct numpy_array *a) {
-    const uint8_t *h = file + e->at;
-    uint64_t begin =
-        e->at + 30 <= size ? e->at + 30 + numpy_number(h + 26, 2) + numpy_number(h + 28, 2) : size;
-    if (begin > size || e->packed > size - begin || e->bytes > MOST_BYTES ||
+    bool inside = size >= 30 && e->at <= size - 30;
+    const uint8_t *h = file + (inside ? e->at : 0);
+    uint64_t begin = inside ? e->at + 30 + numpy_number(h + 26, 2) + numpy_number(h + 28, 2) : size;
+    if (!inside || begin > size || e->packed > size - begin || e->bytes > MOST_BYTES ||
         (e->method != 0 && e->method != 8) || (e->method == 0 && e->packed != e->bytes)) {
         return numpy_wrong(path, e->name, "a damaged entry, or one that is packed in another way");
     }

@@ -159,6 +159,11 @@ static bool read_names(struct table *t, const char **rows) {
     return true;
 }
 
+static int by_bytes(const void *a, const void *b) {
+    const char *one = *(char *const *)a, *other = *(char *const *)b;
+    return one && other ? strcmp(one, other) : 0;
+}
+
 // The column of a name, or of a number from 1 on.
 static bool find_column(const struct table *t, const char *name, uint32_t *column) {
     char *end = NULL;
@@ -177,6 +182,30 @@ static bool find_column(const struct table *t, const char *name, uint32_t *colum
     return grt_fail(GRT_BAD_DATA, "%s: no column '%.60s'; %s%.60s%s", t->desc->source, name,
                     closest ? "did you mean '" : "the first is '", closest ? closest : t->names[0],
                     closest ? "'?" : "'");
+}
+
+// Names that are kept find the columns of other files: each that is taken has one of its own.
+static bool check_names(const struct table *t) {
+    char **sorted = malloc((t->columns + 1u) * sizeof *sorted);
+    if (!sorted) {
+        return no_memory(t);
+    }
+    memcpy(sorted, t->names, t->columns * sizeof *sorted);
+    qsort(sorted, t->columns, sizeof *sorted, by_bytes);
+    const char *twice = NULL;
+    for (uint32_t i = 0; !twice && i < t->input_count + t->target_count; i++) {
+        uint32_t column = i < t->input_count ? t->inputs[i] : t->targets[i - t->input_count];
+        char **at = bsearch(&t->names[column], sorted, t->columns, sizeof *sorted, by_bytes);
+        if (at && ((at > sorted && by_bytes(at, at - 1) == 0) ||
+                   (at + 1 < sorted + t->columns && by_bytes(at, at + 1) == 0))) {
+            twice = *at;
+        }
+    }
+    free(sorted);
+    return !twice || grt_fail(GRT_BAD_DATA,
+                              "%s: several columns are called '%.60s': give each a name of its "
+                              "own, or leave them out of `inputs` and `targets`",
+                              t->desc->source, twice);
 }
 
 // Targets as named, or the last column; inputs as named, or all others.
@@ -215,7 +244,7 @@ static bool choose_columns(struct table *t) {
     if (good && t->input_count == 0) {
         good = grt_fail(GRT_BAD_DATA, "%s: one column; inputs and a target are wanted", d->source);
     }
-    return good;
+    return good && check_names(t);
 }
 
 // ---- rows ----
@@ -236,8 +265,10 @@ static bool make_room(struct table *t) {
     }
     t->room = 2 * t->room + 1024;
     bool good = grow(&x, t->room * t->input_count * sizeof *t->x);
-    good = grow(&y, t->room * t->target_count * sizeof *t->y) && good;
-    good = grow(&words, t->room * sizeof *t->words) && good;
+    if (t->target_count > 0) {
+        good = grow(&y, t->room * t->target_count * sizeof *t->y) && good;
+        good = grow(&words, t->room * sizeof *t->words) && good;
+    }
     t->x = x;
     t->y = y;
     t->words = words;
@@ -367,11 +398,6 @@ static bool fill(struct table *t) {
 }
 
 // ---- classes ----
-
-static int by_bytes(const void *a, const void *b) {
-    const char *one = *(char *const *)a, *other = *(char *const *)b;
-    return one && other ? strcmp(one, other) : 0;
-}
 
 // The names of classes that are given, in the order of their bytes.
 static bool take_classes(struct table *t) {

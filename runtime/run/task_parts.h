@@ -44,8 +44,9 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
 // Finds where the rows of task->config.data are, into task->source.
 bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets);
 // Columns of a table that a network was trained on are no data sets of a file of another form: the
-// names that it keeps count there only where the caller gives them.
-void task_source_names(struct grt_task *task, const struct grt_config *callers);
+// names that it keeps count there only where the caller gives them. A .npy has no names, and the
+// targets in one belong to the inputs that they were given with.
+void task_source_names(struct grt_task *task, const struct grt_config *callers, bool columns);
 // The names of columns and classes of a task in its archive, and back.
 bool task_source_keep(const struct grt_task *task, struct grt_archive *archive);
 struct grt_direct task_source_of(const struct grt_archive *archive);

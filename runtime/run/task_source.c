@@ -2,6 +2,7 @@
 // The data of a task: an HDF5 file, or one of another form that is read into one. A network that
 // was trained on a table keeps the names of its columns and classes, so that another table is read
 // the same way, whatever else it has.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,25 +48,32 @@ static void finish(struct lines *l) {
 // What the config says, else what is known of the columns already.
 static bool names_of(const struct grt_config_names *given, const char *known, struct lines *l) {
     char text[GRT_CONFIG_NAMES * (GRT_CONFIG_NAME + 1)] = "";
+    size_t used = 0;
     for (uint32_t i = 0; i < given->count; i++) {
-        strcat(text, given->values[i]);
-        strcat(text, "\n");
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\n", given->values[i]);
     }
     return split(given->count > 0 ? text : known, l);
 }
 
-static bool is_table(const char *path) {
+static bool ends(const char *path, const char *with) {
     const char *ending = strrchr(path, '.');
-    return ending && (strcmp(ending, ".csv") == 0 || strcmp(ending, ".tsv") == 0);
+    return ending && strcmp(ending, with) == 0;
 }
 
-void task_source_names(struct grt_task *task, const struct grt_config *callers) {
+static bool is_table(const char *path) {
+    return ends(path, ".csv") || ends(path, ".tsv");
+}
+
+void task_source_names(struct grt_task *task, const struct grt_config *callers, bool columns) {
     struct grt_config *c = &task->config;
-    if (is_table(c->data)) {
-        return;
+    bool other = columns && !is_table(c->data);
+    if (!grt_config_given(callers, GRT_CONFIG_INPUTS) && (other || ends(c->data, ".npy"))) {
+        c->inputs.count = 0;
     }
-    c->inputs.count = grt_config_given(callers, GRT_CONFIG_INPUTS) ? c->inputs.count : 0;
-    c->targets.count = grt_config_given(callers, GRT_CONFIG_TARGETS) ? c->targets.count : 0;
+    if (!grt_config_given(callers, GRT_CONFIG_TARGETS) &&
+        (other || (c->targets.count > 0 && ends(c->targets.values[0], ".npy")))) {
+        c->targets.count = 0;
+    }
 }
 
 bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets) {
@@ -77,8 +85,9 @@ bool task_source(struct grt_task *task, const struct task_opening *opening, bool
                         "for numbers that are not finite",
                         c->data);
     }
-    bool good = names_of(&c->inputs, opening->like.input_names, &inputs) &&
-                names_of(&c->targets, opening->like.target_names, &targets) &&
+    bool table = is_table(c->data);
+    bool good = names_of(&c->inputs, table ? opening->like.input_names : NULL, &inputs) &&
+                names_of(&c->targets, table ? opening->like.target_names : NULL, &targets) &&
                 split(opening->like.class_names, &classes) &&
                 grt_direct(grt_direct_desc(.path = c->data, .inputs = inputs.names,
                                            .input_count = inputs.count, .targets = targets.names,
@@ -86,6 +95,12 @@ bool task_source(struct grt_task *task, const struct task_opening *opening, bool
                                            .fill = c->fill, .class_names = classes.names,
                                            .class_count = classes.count),
                            &task->source);
+    if (good && opening->classes > 0 && classes.count == 0 && task->source.class_names) {
+        good = grt_fail(GRT_BAD_DATA,
+                        "%s: its classes are words, and the network knows classes by numbers "
+                        "alone: write those into the table",
+                        c->data);
+    }
     finish(&inputs);
     finish(&targets);
     finish(&classes);

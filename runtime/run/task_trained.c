@@ -266,9 +266,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         }
     }
     struct grt_direct like = task_source_of(archive);
-    if (like.input_names) {
-        task_source_names(task, config);
-    }
+    task_source_names(task, config, like.input_names != NULL);
     double *numbers = task_feature_numbers(archive);
     struct task_opening opening = {
         .no_targets = !targets,

@@ -3,6 +3,7 @@
 """Files of other forms taken directly: what is trained on a .csv, .tsv, .npz or .npy is what is trained on the same numbers in
 HDF5, bit for bit, and a network that was trained on a table reads another one by its names. Usage: direct.py GPURT"""
 import os
+import struct
 import subprocess
 import sys
 import tempfile
@@ -82,6 +83,12 @@ def same():
     one = run("eval", "--data", "b.csv", "--checkpoint", "csv", "--device", "ref:0", "--format", "csv")
     other = run("eval", "--data", "b.h5", "--checkpoint", "csv", "--device", "ref:0", "--format", "csv")
     assert one.split("\n")[1].split(",")[:3] == other.split("\n")[1].split(",")[:3], (one, other)
+    # Targets in a .npy are those of the inputs that they were given with: others are given anew.
+    np.save("few.npy", y[:9])
+    assert "has no data set 'y'" in run("eval", "--data", "only.npy", "--checkpoint", "npy", "--device", "ref:0", code=65)
+    one = run("eval", "--data", "only.npy", "targets=few.npy", "--checkpoint", "npy", "--device", "ref:0", "--format", "csv")
+    assert one.split("\n")[1].split(",")[:3] == other.split("\n")[1].split(",")[:3], (one, other)
+    run("predict", "--data", "only.npy", "--checkpoint", "half", "--device", "ref:0", "-o", "said.npy")
 
 
 def words():
@@ -103,6 +110,28 @@ def words():
     assert "the class 'purple' is none of the 3" in run("eval", "--data", "other.csv", "--checkpoint", "kinds", "--device", "ref:0", code=65)
 
 
+def numbers():
+    """Rows beyond the first room of a table, targets or not; names that two columns have; words for a network that has none."""
+    x = draw.normal(size=(2000, 2))
+    kinds = (x[:, 0] > 0).astype(float)
+    write("many.csv", {"u": x[:, 0], "v": x[:, 1], "kind": kinds})
+    train("many", "--data", "many.csv", "epochs=1", "batch_size=500")
+    write("bare.csv", {"u": x[:, 0], "v": x[:, 1]})
+    said = []
+    for name in "many.csv", "bare.csv":
+        run("predict", "--data", name, "--checkpoint", "many", "--device", "ref:0", "-o", "said.h5")
+        said.append(h5py.File("said.h5")["y"][()])
+    assert said[0].shape == (2000, 2) and (said[0] == said[1]).all()
+    write("words.csv", {"u": x[:9, 0], "v": x[:9, 1], "kind": ["no" if k else "yes" for k in kinds[:9]]})
+    assert "its classes are words" in run("eval", "--data", "words.csv", "--checkpoint", "many", "--device", "ref:0", code=65)
+    assert "its classes are words" in train("never", "--data", "many.csv", "validation_data=words.csv", code=65)
+    for head, extra, fine in (("a,b,a,y", [], False), ("y,b,c,y", [], False), ("a,,,y", [], False), ("a,a,c,y", ["inputs=c"], True),
+                              ("a,,,y", ["inputs=a"], True), ("a,,c,y", [], True)):
+        open("twice.csv", "w").write(head + "\n" + "1,2,3,0.5\n4,5,6,1.5\n" * 8)
+        told = train("twice", "--data", "twice.csv", *extra, code=0 if fine else 65)
+        assert fine or "several columns are called" in told, told
+
+
 def refused():
     write("hole.csv", {"a": [1, 2, 3.5], "b": ["4", "", "6"], "y": [0.5, 1.5, 2.5]})
     assert "hole.csv:3: column 'b' has no value" in train("never", "--data", "hole.csv", code=65)
@@ -116,12 +145,21 @@ def refused():
     np.savez("wide.npz", x=np.zeros((4, 2), "c16"), y=np.zeros(4))
     np.savez("deep.npz", x=np.zeros((4, 2, 2, 2, 2)), y=np.zeros(4))
     open("empty.csv", "w").close()
+    # A type that ends at once, and an entry whose place is 4 bytes below 2^64.
+    head = b"{'fortran_order': False, 'shape': (4, 2), 'descr': '<\0008'"
+    open("early.npy", "wb").write(b"\x93NUMPY\1\0" + struct.pack("<H", len(head)) + head + bytes(64))
+    bytes_ = open("x.npy", "rb").read()
+    local = b"PK\3\4" + bytes(18) + struct.pack("<HHHH", 9, 0, 5, 0) + b"x.npy" + bytes_
+    entry = (b"PK\1\2" + struct.pack("<HHHHHHIIIHHHHHII", 45, 45, 0, 0, 0, 0, 0, len(bytes_), len(bytes_), 5, 12, 0, 0, 0, 0, 2**32 - 1) + b"x.npy"
+             + struct.pack("<HHQ", 1, 8, 2**64 - 4))
+    open("far.npz", "wb").write(local + entry + b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(entry), len(local), 0))
     for name, said, extra in (("short.npz", "no directory", []), ("text.npy", "no .npy", []), ("wide.npz", "type", []),
                               ("deep.npz", "1 to 4 axes", []), ("empty.csv", "it is empty", []), ("nowhere.csv", "nowhere.csv", []),
                               ("a.npz", "has no data set 'z'", ["inputs=z"]), ("a.csv", "did you mean 'price'", ["targets=prise"]),
                               ("x.npy", "another .npy", ["targets=y"]), ("a.h5", "fill is for .csv", ["fill=0"]),
-                              ("hole.csv", "fill is a number or mean", ["fill=often"])):
-        code = 66 if name == "nowhere.csv" else 78 if said.startswith(("fill", "another")) else 65
+                              ("hole.csv", "fill is a number or mean", ["fill=often"]), ("early.npy", "its descr ends too early", []),
+                              ("far.npz", "a damaged entry", []), ("x.npy", "leave `inputs` out", ["inputs=half"])):
+        code = 66 if name == "nowhere.csv" else 78 if said.startswith(("fill", "another", "leave")) else 65
         assert said in train("never", "--data", name, *extra, code=code), name
     assert not os.path.exists("never")
 
@@ -132,5 +170,6 @@ with tempfile.TemporaryDirectory() as folder:
     os.environ["TMPDIR"] = os.path.abspath("tmp")
     same()
     words()
+    numbers()
     refused()
 print("direct: the same bits")
