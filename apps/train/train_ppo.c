@@ -38,6 +38,9 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     // An iteration that was given up has changed nothing.
     turn->idle = r.stopped;
     if (r.stopped) {
+        if (turn->more) {
+            t->newest = (struct grt_ppo_report){0};
+        }
         return true;
     }
     t->newest = r;
@@ -311,7 +314,7 @@ static int open_ppo(void *self) {
 static int report_times(struct train_ppo *t) {
     struct ppo_part parts[PPO_PARTS];
     double environment = 0;
-    if (!(t->newest.acting > 0)) {  // no iteration, or no clock
+    if (!(t->newest.acting > 0)) {  // no iteration, the newest was taken back, or no clock
         return COMMAND_OK;
     }
     if (!grt_ppo_task_environment(t->task, &environment)) {

@@ -94,7 +94,8 @@ static int open_env(struct train_ppo *t, const char *only) {
 // What was not given now is as in the checkpoint.
 static bool recall(struct train_ppo *t) {
     struct grt_env_value setting;
-    bool ok = !t->file.archive || grt_ppo_task_recall(&t->trainer.config.settings, t->file.archive);
+    bool ok = !t->file.archive || grt_ppo_task_recall(&t->trainer.config.settings, t->file.archive,
+                                                      t->file.resume != NULL);
     for (uint32_t i = 0; ok && grt_ppo_task_setting(t->file.archive, i, &setting); i++) {
         char word[128];
         snprintf(word, sizeof word, "%s=%.17g", setting.name, setting.value);

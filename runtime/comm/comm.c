@@ -25,6 +25,8 @@
 #define STOP_SECONDS 3.0
 // For the first rank to save, where this one may be the only one that ends.
 #define FAIL_SECONDS 1.0
+// For it to save where all end, at least.
+#define SAVE_SECONDS 60.0
 
 struct grt_comm {
     struct grt_transport transport;
@@ -419,7 +421,8 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
 // they wait for this one, and are to see that it is gone.
 static void wait_for_first(const struct grt_comm *comm) {
     const struct timespec nap = {.tv_nsec = 20000000};
-    double begun = grt_seconds(), most = comm->stop != 0 ? comm->silent / 10 : FAIL_SECONDS;
+    double begun = grt_seconds(), save = fmax(SAVE_SECONDS, comm->silent / 10);
+    double most = comm->stop != 0 ? save : FAIL_SECONDS;
     while (comm->rank > 0 && here(comm, 0) && peer_look(comm->peers[0].pid) == PEER_RUNS &&
            grt_seconds() - begun < most) {
         nanosleep(&nap, NULL);

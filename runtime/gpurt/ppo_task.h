@@ -53,8 +53,10 @@ GRT_API bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archi
 // its settings; `env` is the text that it was opened by.
 GRT_API bool grt_ppo_task_save(const struct grt_ppo_task *task, const char *env,
                                struct grt_archive *archive);
-// Keys that the config was not given become those of such a checkpoint.
-GRT_API bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive);
+// Keys that the config was not given become those of such a checkpoint. The number of parts does
+// where the run is resumed: another run has ranks and copies of its own.
+GRT_API bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive,
+                                 bool resume);
 // The i-th setting of the environment in such a checkpoint; false past the last.
 GRT_API bool grt_ppo_task_setting(const struct grt_archive *archive, uint32_t i,
                                   struct grt_env_value *setting);

@@ -103,7 +103,7 @@ static bool lost(const struct grt_ppo_team *team) {
 }
 
 // Whether all go on; report->stopped where one does not want to, or is gone. False: neither, and
-// yet an exchange failed.
+// yet an exchange failed. Where the time is over, the iteration is still done.
 static bool all_go_on(const struct grt_ppo_team *team, struct grt_ppo_report *report) {
     bool (*stop)(void) = team->learners[0]->desc.stop;
     if (grt_comm_ranks(team->comm) > 1) {
@@ -111,7 +111,7 @@ static bool all_go_on(const struct grt_ppo_team *team, struct grt_ppo_report *re
             grt_comm_want(team->comm, GRT_STOP_SIGNAL);
         }
         bool told = grt_comm_vote(team->comm);
-        report->stopped = grt_comm_stop(team->comm) != 0;
+        report->stopped = (grt_comm_stop(team->comm) & (GRT_STOP_SIGNAL | GRT_STOP_LOST)) != 0;
         return told || report->stopped;
     }
     return true;

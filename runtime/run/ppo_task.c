@@ -72,7 +72,7 @@ bool grt_ppo_task_save(const struct grt_ppo_task *base, const char *env,
               grt_archive_set_text(archive, name, c->activation) &&
               keep_whole(archive, GRT_CONFIG_NUM_ENVS, base->copies) &&
               keep_whole(archive, GRT_CONFIG_ROLLOUT_STEPS, base->steps) &&
-              (base->parts == 1 || keep_whole(archive, GRT_CONFIG_MICRO_BATCHES, base->parts));
+              keep_whole(archive, GRT_CONFIG_MICRO_BATCHES, base->parts);
     for (uint32_t i = 0; ok && i < GRT_CONFIG_KEY_COUNT; i++) {
         enum grt_config_key key = (enum grt_config_key)i;
         if (!is_kept(key) || !grt_config_given(c, key)) {
@@ -105,7 +105,8 @@ static const char *value_text(const struct grt_archive_value *value, char room[3
     return room;
 }
 
-bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive) {
+bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive,
+                         bool resume) {
     char name[GRT_ARCHIVE_VALUE_NAME], room[32];
     if (!config || !archive) {
         return grt_fail(GRT_INVALID, "a config and a checkpoint of PPO are wanted");
@@ -115,8 +116,12 @@ bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *ar
         enum grt_config_key key = (enum grt_config_key)i;
         value_name(name, "config", grt_config_key_info(key)->name);
         const struct grt_archive_value *value = grt_archive_value(archive, name);
-        if (value && is_kept(key) && !grt_config_given(config, key)) {
-            ok = grt_config_set(config, key, value_text(value, room));
+        bool parts = key == GRT_CONFIG_MICRO_BATCHES;
+        if (!is_kept(key) || grt_config_given(config, key) || (parts && !resume)) {
+            continue;
+        }
+        if (value || parts) {  // a file without their number has one part
+            ok = grt_config_set(config, key, value ? value_text(value, room) : "1");
         }
     }
     return ok;

@@ -38,7 +38,7 @@ bool grt_run_agree_keys(struct grt_comm *comm, const struct grt_config *config) 
 bool grt_run_parts_good(uint64_t parts, uint32_t ranks) {
     return ((parts & (parts - 1)) == 0 && parts % ranks == 0) ||
            grt_fail(GRT_CONFIG,
-                    "%llu micro-batches and %u ranks: micro_batches is a power of two, and the "
-                    "ranks divide it",
+                    "micro_batches is %llu: it has to be a power of two that the number of ranks, "
+                    "%u, divides",
                     (unsigned long long)parts, ranks);
 }

@@ -69,9 +69,23 @@ ranks 0 2 "${lost[@]}" --checkpoint cut.h5 --log uav2.jsonl
 near uav1.jsonl uav2.jsonl
 expect 0 eval uav --checkpoint cut.h5 --device ref
 
+# ---- another run, and the end of the time ----
+# A new run has parts of its own: both.h5 has two.
+ranks 0 4 "${uav[@]}" --iterations 1 --from both.h5 --checkpoint four.h5
+told 'in 4 parts'
+expect 0 "${uav[@]}" --iterations 1 --from both.h5 num_envs=3 --checkpoint three.h5
+# The iteration in which the time is over is still done.
+ranks 0 2 "${small[@]}" --iterations 100000 max_time=0.3 --device ref --checkpoint timed.h5 --log timed.jsonl
+grep -q '"event":"timing"' timed.jsonl || wrong "no times of iterations behind max_time"
+
 # ---- mistakes ----
 ranks 78 2 "${cart[@]}" micro_batches=1 --device ref --checkpoint u.h5
-told '1 micro-batches and 2 ranks: micro_batches is a power of two'
+told 'micro_batches is 1: it has to be a power of two that the number of ranks, 2, divides'
+# A run without parts goes on without them, or is told otherwise.
+expect 0 "${small[@]}" --device ref --checkpoint single.h5
+ranks 78 2 train ppo --resume single.h5 --iterations 2 --device ref
+told 'micro_batches is 1: it has to be'
+ranks 0 2 train ppo --resume single.h5 --iterations 2 micro_batches=2 --device ref
 refuse 78 'num_envs: 8 copies are not cut into 16 equal parts' "${cart[@]}" micro_batches=16 --device ref --checkpoint u.h5
 got=0
 "${mpi[@]}" -n 1 "$gpurt" "${cart[@]}" --device ref --checkpoint u.h5 : \

@@ -111,7 +111,7 @@ cut=("${train[@]}" batch_size=512 auto_accumulate=true --device ref checkpoint_d
     wrong "unequal memory: exit code $?"
 told 'effective 512, in 8 micro-batches'
 ranks 78 3 "${train[@]}" --device ref checkpoint_dir=u
-told '3 micro-batches and 3 ranks: micro_batches is a power of two'
+told 'micro_batches is 3: it has to be a power of two that the number of ranks, 3, divides'
 ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
 told 'a step of 63 samples is not cut into 2 equal micro-batches'
 
