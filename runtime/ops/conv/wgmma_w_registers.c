@@ -9,6 +9,7 @@
 //     24x24x64        505 492 / 383 384       472 474 / 141 148
 //     16x16x128       544 548 / 573 567       508 498 / 311 308
 #include "case.h"
+#include "cl/nvidia/lib/wgmma_limits.k"
 #include "ops/op_support.h"
 
 #define LANES 256u
@@ -30,7 +31,8 @@ static uint32_t to_of(const struct conv_case *c) {
 
 static bool usable(const struct conv_case *c) {
     return c->desc->pass != GRT_CONV_WEIGHT && c->out == c->type && !c->desc->add &&
-           from_of(c) <= MOST_CHANNELS && conv_box_suits(c);
+           from_of(c) <= MOST_CHANNELS && conv_ceil_div(to_of(c), BLOCK) <= MOST_GROUPS &&
+           conv_box_suits(c);
 }
 
 // On Vulkan within 48 KiB.
