@@ -16,8 +16,9 @@
 #define TEMPERATURE 0.1
 #define BLOCK_QUERIES 256u
 #define BLOCK_BANK 8192u
-#define GROUP_QUERIES 16384u  // whose neighbours are kept at once
-#define LEAST_QUERIES 16u     // of a thread
+#define GROUP_QUERIES 16384u     // whose neighbours are kept at once, at most
+#define GROUP_BYTES (64u << 20)  // of these neighbours, where that is a block of queries or more
+#define LEAST_QUERIES 16u        // of a thread
 
 struct near {
     float cosine;
@@ -159,8 +160,14 @@ struct group {
     double *votes;      // [classes]
 };
 
-static bool group_alloc(struct group *g) {
-    uint64_t most = g->queries->rows < GROUP_QUERIES ? g->queries->rows : GROUP_QUERIES;
+static uint64_t group_rows(const struct group *g) {
+    uint64_t most = GROUP_BYTES / (g->k * sizeof *g->kept);
+    most = most > BLOCK_QUERIES ? most : BLOCK_QUERIES;
+    most = most < GROUP_QUERIES ? most : GROUP_QUERIES;
+    return most < g->queries->rows ? most : g->queries->rows;
+}
+
+static bool group_alloc(struct group *g, uint64_t most) {
     g->kept = malloc(most * g->k * sizeof *g->kept);
     g->counts = malloc(most * sizeof *g->counts);
     g->votes = malloc(g->classes * sizeof *g->votes);
@@ -241,11 +248,11 @@ bool grt_knn(struct grt_dev *dev, const struct grt_features *bank,
         .temperature = desc && desc->temperature > 0 ? desc->temperature : TEMPERATURE,
     };
     struct products p = {0};
-    uint64_t right = 0;
-    bool good = group_alloc(&g) && begin(&p, dev, queries->rows, bank->rows, bank->width);
-    for (; good && g.first < queries->rows; g.first += GROUP_QUERIES) {
+    uint64_t right = 0, most = group_rows(&g);
+    bool good = group_alloc(&g, most) && begin(&p, dev, queries->rows, bank->rows, bank->width);
+    for (; good && g.first < queries->rows; g.first += most) {
         uint64_t left = queries->rows - g.first;
-        g.rows = left < GROUP_QUERIES ? left : GROUP_QUERIES;
+        g.rows = left < most ? left : most;
         good = group_judge(&g, &p, &right);
     }
     *accuracy = (double)right / (double)queries->rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nearest neighbours by looking for the nearest one again and again.
+// Nearest neighbours by looking for the nearest one again and again, unless all are wanted.
 #include <math.h>
 #include <stdlib.h>
 
@@ -24,8 +24,8 @@ uint32_t oracle_knn(const float *bank, const uint32_t *classes, size_t rows, con
         cosines[i] = cosine(bank + i * width, query, width);
     }
     for (size_t turn = 0; cosines && taken && turn < k && turn < rows; turn++) {
-        size_t nearest = rows;
-        for (size_t i = 0; i < rows; i++) {
+        size_t nearest = k < rows ? rows : turn;
+        for (size_t i = 0; k < rows && i < rows; i++) {
             if (!taken[i] && (nearest == rows || cosines[i] > cosines[nearest])) {
                 nearest = i;
             }

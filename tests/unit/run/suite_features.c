@@ -39,16 +39,17 @@ static double share_by_search(const struct grt_features *bank, const struct grt_
 }
 
 // One and many neighbours, more than there are, of one and several blocks of queries and of the
-// bank, and of two groups of queries; rows that occur twice, and rows of zeros.
+// bank, and of two groups of queries, large ones and, with many neighbours, small ones; rows that
+// occur twice, and rows of zeros.
 static void neighbours(void **state) {
     (void)state;
     static const struct {
         uint64_t bank, queries, width;
         uint32_t k;
         double tau;
-    } cases[] = {{40, 30, 7, 1, 0.1},   {40, 30, 7, 9, 0.5},   {300, 270, 17, 20, 0},
-                 {60, 20, 3, 0, 0},     {9000, 270, 3, 5, 0},  {1, 3, 4, 200, 0.1},
-                 {50, 40, 5, 12, 0.02}, {30, 16500, 5, 3, 0.1}};
+    } cases[] = {{40, 30, 7, 1, 0.1},   {40, 30, 7, 9, 0.5},    {300, 270, 17, 20, 0},
+                 {60, 20, 3, 0, 0},     {9000, 270, 3, 5, 0},   {1, 3, 4, 200, 0.1},
+                 {50, 40, 5, 12, 0.02}, {30, 16500, 5, 3, 0.1}, {9000, 1000, 3, 9000, 0.1}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         struct grt_features bank = rows_of(10, cases[c].bank, cases[c].width, 1.5f);
         struct grt_features queries = rows_of(20, cases[c].queries, cases[c].width, 1.5f);
