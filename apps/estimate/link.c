@@ -27,10 +27,9 @@ static bool read_link(json_t *object, struct link *link, char why[CARD_WHY]) {
         snprintf(why, CARD_WHY, "id '%.40s' is to have a-z, 0-9 and - alone", link->id);
         return false;
     }
-    bool whole = link->gpus == (double)(int)link->gpus;
-    if (!whole || !bounded(&link->gpus, 1, 1024, 1) || !bounded(&link->copy, 1e-3, 1e6, 1e9) ||
-        !bounded(&link->memory, 1e-3, 1e6, 1e9) || !bounded(&link->network, 1e-6, 1e6, 1e9) ||
-        !bounded(&link->latency, 0, 1e6, 1e-6)) {
+    if (!bounded(&link->gpus, 1, 1024, 1) || link->gpus != (double)(int)link->gpus ||
+        !bounded(&link->copy, 1e-3, 1e6, 1e9) || !bounded(&link->memory, 1e-3, 1e6, 1e9) ||
+        !bounded(&link->network, 1e-6, 1e6, 1e9) || !bounded(&link->latency, 0, 1e6, 1e-6)) {
         snprintf(why, CARD_WHY, "'%.40s': a number is out of bounds", link->id);
         return false;
     }

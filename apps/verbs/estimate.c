@@ -51,8 +51,7 @@ static bool read_file(const char *text, void *into, char why[RANGES_WHY]) {
 static const struct option_row own_options[] = {
     {.name = "card",
      .value = "LIST",
-     .help = "cards by their short names, commas between, or all",
-     .fallback = "all",
+     .help = "cards by their short names, commas between, or all (default: all)",
      .read = options_read_text,
      .at = AT(card)},
     {.name = "suite",
@@ -94,8 +93,8 @@ static const struct option_row own_options[] = {
      .at = AT(scaling.gpus)},
     {.name = "link",
      .value = "LIST",
-     .help = "with --scaling: links by their short names, commas between, or all",
-     .fallback = "all",
+     .help = "with --scaling: links by their short names, commas between, or all "
+             "(default: all)",
      .read = options_read_text,
      .at = AT(scaling.link)},
     {.name = "links",
@@ -492,7 +491,7 @@ static int print_estimates(struct run *run) {
 static int run_estimate(struct run *run) {
     const struct estimate_options *o = run->options;
     struct file_named files[MAX_FILES + 3];
-    const char *card = o->scaling.wanted && strcmp(o->card, "all") == 0 ? "h200" : o->card;
+    const char *card = o->card ? o->card : o->scaling.wanted ? "h200" : "all";
     for (size_t i = 0; i < o->measured.count; i++) {
         files[i] = (struct file_named){FILE_READ, "--measured", o->measured.names[i]};
     }
@@ -559,6 +558,11 @@ int cmd_estimate(int argc, char **argv) {
                                 .list_count = sizeof lists / sizeof *lists};
     size_t word_count = 0;
     int code = options_parse(&desc, argc, argv, &options.common, NULL, &word_count);
+    const struct estimate_scaling_options *s = &options.scaling;
+    if (code < 0 && !s->wanted && (s->gpus.count > 0 || s->link || s->links || s->overlap > 0)) {
+        talk_error("--gpus, --link, --links and --overlap are for --scaling, which is not given");
+        code = COMMAND_USAGE;
+    }
     if (code < 0) {
         struct run *run = calloc(1, sizeof *run);
         if (!run) {

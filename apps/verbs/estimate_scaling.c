@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "estimate_scaling.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ static const struct workload {
     } cells[4];          // that tell the row
     double bytes;        // of one exchange; 0: of the results of directions
     uint32_t exchanges;  // in a step
+    double states;       // bytes of a GPU that all others get once in a step
     bool hides;          // behind backward
 } workloads[] = {
     {.name = "data parallel",
@@ -40,10 +42,12 @@ static const struct workload {
      .exchanges = 1},
     {.name = "ppo",
      .suite = "ppo",
-     .what = "ten UAVs, 4,096 copies a GPU, f16; gradients of 37,130 parameters, 16 times",
+     .what = "ten UAVs, 4,096 copies a GPU, f16; gradients of 37,130 parameters, 16 times, and "
+             "the states of all copies, 468 B each",
      .cells = {{"num_envs", 4096}, {"agents", 10}},
      .bytes = 4 * 37130.0,
-     .exchanges = 16},
+     .exchanges = 16,
+     .states = 4096 * 468.0},
 };
 #define WORKLOADS (sizeof workloads / sizeof *workloads)
 #define ES_DIRS 64
@@ -140,28 +144,40 @@ static double es_bytes(void) {
     return 4.0 * 2 * ES_DIRS * (GRT_ROLLOUT_RESULTS + 2.0 * (env ? env->obs : 0));
 }
 
-static bool print_row(struct run *run, const struct workload *w, const struct card *card,
-                      const struct link *link, double gpus, double compute) {
+// Of all exchanges of a step.
+static struct scaling_parts parts_of(const struct workload *w, const struct link *link,
+                                     double gpus) {
+    if (gpus <= 1) {
+        return (struct scaling_parts){0};
+    }
     struct scaling_parts p = w->bytes > 0 ? scaling_cluster_sum(link, gpus, w->bytes)
                                           : scaling_cluster_gather(link, gpus, es_bytes());
-    if (gpus <= 1) {
-        p = (struct scaling_parts){0};
+    double many = w->exchanges;
+    p = (struct scaling_parts){many * p.readback, many * p.host, many * p.network, many * p.upload};
+    if (w->states > 0) {
+        p.readback += w->states / (SCALING_COPY_SHARE * link->copy);
+        p.network += scaling_cluster_gather(link, gpus, w->states).network;
     }
-    double exchange = w->exchanges * scaling_sum(&p);
+    return p;
+}
+
+static bool print_row(struct run *run, const struct workload *w, const struct card *card,
+                      const struct link *link, double gpus, double compute) {
+    struct scaling_parts p = parts_of(w, link, gpus);
+    double exchange = scaling_sum(&p);
     double hidden = w->hides ? scaling_hidden(compute, exchange, run->desc->options->overlap) : 0;
-    double step = compute + exchange - hidden, many = 1e3 * w->exchanges;
+    double step = compute + exchange - hidden;
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_CARD] = TABLE_CELL(.text = card->id),
         [COLUMN_WORKLOAD] = TABLE_CELL(.text = w->name),
         [COLUMN_LINK] = TABLE_CELL(.text = link->id),
         [COLUMN_GPUS] = TABLE_CELL(.count = (uint64_t)gpus),
-        [COLUMN_MACHINES] =
-            TABLE_CELL(.count = (uint64_t)(gpus > link->gpus ? gpus / link->gpus : 1)),
+        [COLUMN_MACHINES] = TABLE_CELL(.count = (uint64_t)ceil(gpus / link->gpus)),
         [COLUMN_COMPUTE] = TABLE_CELL(.number = 1e3 * compute),
-        [COLUMN_READBACK] = TABLE_CELL(.number = many * p.readback),
-        [COLUMN_HOST] = TABLE_CELL(.number = many * p.host),
-        [COLUMN_NETWORK] = TABLE_CELL(.number = many * p.network),
-        [COLUMN_UPLOAD] = TABLE_CELL(.number = many * p.upload),
+        [COLUMN_READBACK] = TABLE_CELL(.number = 1e3 * p.readback),
+        [COLUMN_HOST] = TABLE_CELL(.number = 1e3 * p.host),
+        [COLUMN_NETWORK] = TABLE_CELL(.number = 1e3 * p.network),
+        [COLUMN_UPLOAD] = TABLE_CELL(.number = 1e3 * p.upload),
         [COLUMN_EXCHANGE] = TABLE_CELL(.number = 1e3 * exchange),
         [COLUMN_HIDDEN] = TABLE_CELL(.number = 1e3 * hidden),
         [COLUMN_STEP] = TABLE_CELL(.number = 1e3 * step),
@@ -210,7 +226,7 @@ static int read_links(struct run *run) {
         talk_error("'%s': %s", o->links ? o->links : "links.json", why);
         return COMMAND_DATA;
     }
-    return estimate_choose(o->link, "link", run->links.list, run->links.count,
+    return estimate_choose(o->link ? o->link : "all", "link", run->links.list, run->links.count,
                            sizeof *run->links.list, run->link);
 }
 

@@ -59,12 +59,17 @@ for row in report["rows"]:
         host = g * size * (4 + 3 * (n - 1) / n) / memory
         wire = 4 * g * (g - 1) / n * size / memory + 2 * g * (n - g) / n * size / network
         parts = [copy, host, (n - 1 + math.log2(n)) * latency + wire, copy]
-    parts = [1e3 * p * (16 if kind == "ppo" else 1) for p in parts]
+    parts = [p * (16 if kind == "ppo" else 1) for p in parts]
+    if kind == "ppo" and n > 1:  # the states of all copies, once
+        states = 4096 * 4 * (2 * 32 + 4 * 10 + 3 + 4 + 6)  # map, UAVs, counts; book, totals
+        parts[0] += states / (0.82e9 * link["copy_gb_per_s"])
+        parts[2] += math.log2(n) * latency + 2 * g * n * states / memory + g * (n - g) * states / network
+    parts = [1e3 * p for p in parts]
     hidden = min(0.8 * sum(parts), row["compute_ms"] * 2 / 3) if kind == "data parallel" else 0
     step = row["compute_ms"] + sum(parts) - hidden
     want = dict(zip(("readback_ms", "host_ms", "network_ms", "upload_ms"), parts), exchange_ms=sum(parts),
                 hidden_ms=hidden, step_ms=step, efficiency=row["compute_ms"] / step,
-                speed_up=n * row["compute_ms"] / step, machines=max(1, n // link["gpus"]))
+                speed_up=n * row["compute_ms"] / step, machines=math.ceil(n / link["gpus"]))
     for key, value in want.items():
         assert abs(row[key] - value) <= 1e-6 * max(value, 1e-9), (key, row, value)
 assert len(seen) == 3 * len(links) * 9, len(seen)
@@ -89,6 +94,19 @@ assert told == 16 * 8, told
 EOF
 printf '{"schema": "gpurt.links/1", "links": [{"id": "a", "name": "b", "source": "c", "gpus": 0, "copy_gb_per_s": 1, "memory_gb_per_s": 1, "network_gb_per_s": 1, "latency_us": 1}]}' >links.json
 refuse 65 'out of bounds' estimate --scaling --links links.json
+sed 's/"gpus": 0/"gpus": 1e300/' links.json >huge.json
+refuse 65 'out of bounds' estimate --scaling --links huge.json
+sed 's/"gpus": 0/"gpus": 6/' links.json >six.json
+expect 0 estimate --scaling --links six.json --gpus 4-32*2 --format csv
+for machines in 4,1 8,2 16,3 32,6; do said "^h200,ppo,a,$machines,"; done
+refuse 64 'for --scaling' estimate --gpus 8
+refuse 64 'for --scaling' estimate --link pcie4-100gbe
+refuse 64 'for --scaling' estimate --overlap 0.5
+expect 0 estimate --scaling --card all --gpus 8 --format csv
+said '^h200,es,'
+said '^a100,es,'
+expect 0 estimate --scaling --gpus 8 --format csv
+[ "$(tail -n +2 out | cut -d, -f1 | sort -u)" = h200 ] || wrong "--scaling: another card than the h200"
 refuse 64 'no power of two' estimate --scaling --gpus 12
 refuse 64 'pcie4-100gbe' estimate --scaling --link pcie4-100gb
 
