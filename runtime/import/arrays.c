@@ -24,6 +24,7 @@ struct entry {
 };
 
 struct arrays {
+    const struct grt_direct_desc *desc;
     const char *source;
     uint8_t *file;
     uint32_t count;
@@ -53,9 +54,9 @@ static hid_t type_of(const struct numpy_array *a) {
 static bool put(hid_t file, const struct entry *e, const char *source) {
     hsize_t shape[NUMPY_AXES];
     char name[sizeof e->name];
-    hid_t type = type_of(&e->array);
+    hid_t type = e->array.left ? -1 : type_of(&e->array);
     if (type < 0) {
-        return numpy_wrong(source, e->name, "of a type that is not taken");
+        return e->array.spare || numpy_wrong(source, e->name, "of a type that is not taken");
     }
     for (uint32_t i = 0; i < e->array.rank; i++) {
         shape[i] = e->array.shape[i];
@@ -77,7 +78,7 @@ static bool put(hid_t file, const struct entry *e, const char *source) {
 static void name_again(hid_t file, const struct arrays *a) {
     for (uint32_t i = 0; i < a->count; i++) {
         const char *to = import_array_role(a->entries[i].name);
-        if (to && H5Lexists(file, to, H5P_DEFAULT) <= 0) {
+        if (to && !a->entries[i].array.left && H5Lexists(file, to, H5P_DEFAULT) <= 0) {
             hid_t links = H5Pcreate(H5P_LINK_CREATE);
             H5Pset_create_intermediate_group(links, 1);
             H5Lcreate_hard(file, a->entries[i].name, file, to, links, H5P_DEFAULT);
@@ -129,8 +130,34 @@ static bool add(struct arrays *a, const char *name, struct numpy_array **array) 
     return true;
 }
 
+static bool has(const char *const *names, uint32_t count, const char *name) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether inputs or targets mean the array: by its name or the common one, x and y by default.
+static bool is_wanted(const struct grt_direct_desc *d, const char *name) {
+    const char *role = import_array_role(name);
+    bool x = role && role[strlen(role) - 1] == 'x';
+    role = role ? role : name;
+    return (d->input_count == 0 && x) || has(d->inputs, d->input_count, name) ||
+           has(d->inputs, d->input_count, role) ||
+           (!d->no_targets &&
+            ((d->target_count == 0 && role != name && !x) ||
+             has(d->targets, d->target_count, name) || has(d->targets, d->target_count, role)));
+}
+
 static bool find(void *context, const char *name, struct numpy_array **array) {
-    return add(context, name, array);
+    struct arrays *a = context;
+    bool good = add(a, name, array);
+    if (good) {
+        (*array)->spare = !is_wanted(a->desc, a->entries[a->count - 1].name);
+    }
+    return good;
 }
 
 static bool is_npz(const char *path) {
@@ -138,12 +165,14 @@ static bool is_npz(const char *path) {
     return length > 4 && strcmp(path + length - 4, ".npz") == 0;
 }
 
-bool arrays_import(const char *source, const char *labels, const char *path) {
+bool arrays_import(const struct grt_direct_desc *desc, const char *labels, const char *path) {
+    const char *source = desc->path;
     struct arrays *a = calloc(1, sizeof *a);
     struct numpy_array *x = NULL, *y = NULL;
     if (!a) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for arrays");
     }
+    a->desc = desc;
     a->source = source;
     bool good;
     if (is_npz(source)) {

@@ -3,9 +3,10 @@
 #ifndef GRT_IMPORT_ARRAYS_H
 #define GRT_IMPORT_ARRAYS_H
 
-#include <stdbool.h>
+#include "gpurt/direct.h"
 
-// A .npz, or a .npy as x with `labels` (may be NULL), another one, as y. False with the sentence.
-bool arrays_import(const char *source, const char *labels, const char *path);
+// A .npz, or a .npy as x with `labels` (may be NULL), another one, as y. Of a .npz, arrays that
+// cannot be taken and that nobody has named are left out. False with the sentence.
+bool arrays_import(const struct grt_direct_desc *desc, const char *labels, const char *path);
 
 #endif

@@ -82,7 +82,7 @@ static bool import_arrays(const struct grt_direct_desc *d, const char *path, str
                         "arrays are a .npz",
                         d->path);
     }
-    return arrays_import(d->path, labels, path);
+    return arrays_import(d, labels, path);
 }
 
 static bool import_table(const struct grt_direct_desc *d, const char *path, struct taken *t) {

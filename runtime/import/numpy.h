@@ -17,6 +17,8 @@ struct numpy_array {
     uint32_t width;  // bytes of an element
     uint32_t rank;
     uint64_t shape[NUMPY_AXES];
+    bool spare;  // given: where it is no array of numbers it is left out
+    bool left;   // it was
 };
 
 // A whole .npy. Each of these is false with the sentence.

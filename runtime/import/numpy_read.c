@@ -44,48 +44,53 @@ static bool read_shape(const char *at, struct numpy_array *a) {
     return a->rank > 0 && *at == ')';
 }
 
+static bool unusable(const char *path, const char *name, struct numpy_array *a, const char *what) {
+    a->left = a->spare;
+    return a->spare || numpy_wrong(path, name, what);
+}
+
 // From the bytes of a whole .npy.
 static bool read_array(const char *path, const char *name, struct numpy_array *a) {
     static const uint8_t magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
     char header[512];
     if (a->size < 12 || memcmp(a->bytes, magic, sizeof magic) != 0) {
-        return numpy_wrong(path, name, "no .npy");
+        return unusable(path, name, a, "no .npy");
     }
     uint64_t begin = a->bytes[6] == 1 ? 10 : 12;
     uint64_t length = numpy_number(a->bytes + 8, a->bytes[6] == 1 ? 2 : 4);
     if (length >= sizeof header || begin + length > a->size) {
-        return numpy_wrong(path, name, "its header is too long");
+        return unusable(path, name, a, "its header is too long");
     }
     memcpy(header, a->bytes + begin, length);
     header[length] = '\0';
     const char *type = behind(header, "'descr'"), *order = behind(header, "'fortran_order'");
     const char *shape = behind(header, "'shape'");
     if (!type || !order || !shape || *shape != '(' || type[0] != '\'' || !read_shape(shape, a)) {
-        return numpy_wrong(path, name,
-                           "its header has no descr, fortran_order and shape of 1 to 4 axes");
+        return unusable(path, name, a,
+                        "its header has no descr, fortran_order and shape of 1 to 4 axes");
     }
     if (strncmp(order, "False", 5) != 0) {
-        return numpy_wrong(path, name, "in Fortran's order; numpy.ascontiguousarray turns it");
+        return unusable(path, name, a, "in Fortran's order; numpy.ascontiguousarray turns it");
     }
     if (type[1] == '\0' || type[2] == '\0') {
-        return numpy_wrong(path, name, "its descr ends too early");
+        return unusable(path, name, a, "its descr ends too early");
     }
     a->kind = type[2];
     a->swapped = type[1] == '>';
     a->width = (uint32_t)strtoul(type + 3, NULL, 10);
     if (!strchr("<>|=", type[1]) || !strchr("biuf", a->kind) || a->width == 0 || a->width > 8) {
-        return numpy_wrong(path, name, "of a type that is not taken");
+        return unusable(path, name, a, "of a type that is not taken");
     }
     uint64_t bytes = a->width;
     for (uint32_t i = 0; i < a->rank; i++) {
         if (a->shape[i] == 0 || bytes > MOST_BYTES / a->shape[i]) {
-            return numpy_wrong(path, name, "its shape is empty or too large");
+            return unusable(path, name, a, "its shape is empty or too large");
         }
         bytes *= a->shape[i];
     }
     a->bytes += begin + length;
     a->size -= begin + length;
-    return bytes <= a->size || numpy_wrong(path, name, "it ends before its last row");
+    return bytes <= a->size || unusable(path, name, a, "it ends before its last row");
 }
 
 bool numpy_read(const char *path, struct numpy_array *a) {

@@ -96,12 +96,12 @@ static bool is_number(const struct field *f, double *number) {
     return *end == '\0' && end > text && isfinite(*number);
 }
 
-// A copy of a field as a text; NULL without host memory.
+// A copy of a field as a text, of one line as names are kept; NULL without host memory.
 static char *text_of(const struct field *f) {
     char *text = malloc(f->length + 1);
     size_t length = 0;
     for (size_t i = 0; text && i < f->length; i++) {
-        text[length++] = f->at[i];
+        text[length++] = f->at[i] == '\n' ? ' ' : f->at[i];
         i += f->quoted && f->at[i] == '"';  // two of them are one
     }
     if (text) {

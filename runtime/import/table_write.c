@@ -76,7 +76,7 @@ char *table_lines(char *const *names, const uint32_t *which, uint32_t count) {
     for (uint32_t i = 0; text && i < count; i++) {
         const char *name = names[which ? which[i] : i];
         for (; *name; name++) {
-            text[used++] = *name == '\n' ? ' ' : *name;
+            text[used++] = *name;
         }
         text[used++] = '\n';
     }

@@ -476,8 +476,13 @@ bool grt_task_open(struct grt_task *task, const struct grt_config *config,
     memset(task, 0, sizeof *task);
     task->config = *config;
     task->inputs = config->inputs;
-    return (!grt_config_given(config, GRT_CONFIG_NETWORK) || one_network(config)) &&
-           task_open(task, profile, &opening);
+    bool good = (!grt_config_given(config, GRT_CONFIG_NETWORK) || one_network(config)) &&
+                task_open(task, profile, &opening);
+    if (good && !task_source_fits(task)) {
+        grt_task_close(task);
+        good = false;
+    }
+    return good;
 }
 
 void grt_task_close(struct grt_task *task) {
@@ -489,7 +494,8 @@ static uint64_t rows_of(const struct grt_task *task, double amount) {
     uint64_t batch = task->config.batch_size, rows = task->info.part_rows[GRT_PART_TRAIN];
     double batches = amount;
     if (amount > 0 && amount < 1) {
-        batches = fmax(1, floor(amount * (double)((rows + batch - 1) / batch)));
+        uint64_t all = (rows + batch - 1) / batch;
+        batches = fmax(1, floor(amount * (double)all));
     }
     return batches * (double)batch < (double)rows ? (uint64_t)batches * batch : 0;
 }

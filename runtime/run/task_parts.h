@@ -47,6 +47,8 @@ bool task_source(struct grt_task *task, const struct task_opening *opening, bool
 // names that it keeps count there only where the caller gives them. A .npy has no names, and the
 // targets in one belong to the inputs that they were given with.
 void task_source_names(struct grt_task *task, const struct grt_config *callers, bool columns);
+// Whether an archive can keep the names of columns and classes of a task; false with the sentence.
+bool task_source_fits(const struct grt_task *task);
 // The names of columns and classes of a task in its archive, and back.
 bool task_source_keep(const struct grt_task *task, struct grt_archive *archive);
 struct grt_direct task_source_of(const struct grt_archive *archive);

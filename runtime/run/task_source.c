@@ -113,10 +113,22 @@ struct grt_direct task_source_of(const struct grt_archive *archive) {
                                .class_names = grt_archive_text(archive, CLASS_NAMES, NULL)};
 }
 
-// Names that are too long for an archive are left out: then tables are read by their own.
+static bool fits(const struct grt_task *task, const char *text, const char *what) {
+    return !text || strlen(text) <= GRT_ARCHIVE_MAX_TEXT ||
+           grt_fail(GRT_BAD_DATA,
+                    "%s: the names of its %s have %zu bytes together, and a checkpoint keeps up to "
+                    "%d: shorten them, or `gpurt data import` it, of which none are kept",
+                    task->config.data, what, strlen(text), GRT_ARCHIVE_MAX_TEXT);
+}
+
+bool task_source_fits(const struct grt_task *task) {
+    const struct grt_direct *s = &task->source;
+    return fits(task, s->input_names, "inputs") && fits(task, s->target_names, "targets") &&
+           fits(task, s->class_names, "classes");
+}
+
 static bool keep(struct grt_archive *archive, const char *name, const char *text) {
-    return !text || strlen(text) > GRT_ARCHIVE_MAX_TEXT ||
-           grt_archive_set_text(archive, name, text);
+    return !text || grt_archive_set_text(archive, name, text);
 }
 
 bool task_source_keep(const struct grt_task *task, struct grt_archive *archive) {

@@ -132,6 +132,29 @@ def numbers():
         assert fine or "several columns are called" in told, told
 
 
+def names():
+    """A name of two lines is found again; names that no checkpoint keeps are refused at once; arrays that nobody wants are left out."""
+    x = draw.normal(size=(20, 2))
+    open("lines.csv", "w").write('"u\nm","v","the\nkind"\n' + "".join(f'{a},{b},"{"x" if a > 0 else "y"}\nz"\n' for a, b in x))
+    train("lines", "--data", "lines.csv")
+    run("eval", "--data", "lines.csv", "--checkpoint", "lines", "--device", "ref:0")
+    open("long.csv", "w").write(",".join(f"{i:0100d}n" for i in range(600)) + ",y\n" + (("1,2," * 300) + "0.5\n") * 8)
+    assert "a checkpoint keeps up to 60000" in train("never", "--data", "long.csv", code=65)
+    run("data", "import", "long.csv", "-o", "long.h5")
+    train("long", "--data", "long.h5")
+    few = {"x": x, "y": x[:, 0], "z": x}
+    np.savez("few.npz", **few)
+    np.savez("more.npz", **few, one=np.float64(3), text=np.array(["a", "b"]), wide=np.zeros(3, "f16"))
+    train("few", "--data", "few.npz")
+    train("more", "--data", "more.npz")
+    assert model("few") == model("more")
+    assert "text.npy: " in train("never", "--data", "more.npz", "targets=text", code=65)
+    assert "one.npy: " in train("never", "--data", "more.npz", "inputs=z,one", code=65)
+    np.savez("texts.npz", x=x, y=np.array(["a"] * 20))
+    run("predict", "--data", "texts.npz", "--checkpoint", "few", "--device", "ref:0", "-o", "said.npy")
+    assert "y.npy: " in run("eval", "--data", "texts.npz", "--checkpoint", "few", "--device", "ref:0", code=65)
+
+
 def refused():
     write("hole.csv", {"a": [1, 2, 3.5], "b": ["4", "", "6"], "y": [0.5, 1.5, 2.5]})
     assert "hole.csv:3: column 'b' has no value" in train("never", "--data", "hole.csv", code=65)
@@ -171,5 +194,6 @@ with tempfile.TemporaryDirectory() as folder:
     same()
     words()
     numbers()
+    names()
     refused()
 print("direct: the same bits")
