@@ -5,7 +5,7 @@
 
 // X(name, help)
 #define TRAIN_KINDS(X)                                                                             \
-    X(supervised, "a network on samples with targets, from an HDF5 file")                          \
+    X(supervised, "a network on samples with targets, of an HDF5 file, a table or arrays")         \
     X(classify, "the same for images and their classes, with the field's defaults")                \
     X(simclr, "a network on samples without targets, by telling views of them apart")              \
     X(es, "a policy for an environment, by evolution strategies: --env NAME")                      \

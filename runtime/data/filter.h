@@ -17,8 +17,9 @@ bool grt_filter_undo(const struct grt_array *array, const struct grt_tile *tile,
 // How many times its stored bytes a tile may have at most.
 uint64_t grt_filter_most(const struct grt_array *array);
 
-// szip is in a library of its own, which HDF5 brings along where it has it: whether it is there and
-// such parameters make sense to it.
+// szip is in a library of its own, which HDF5 brings along where it has it: whether it is there,
+// and whether such parameters make sense to it too.
+bool grt_filter_szip_found(void);
 bool grt_filter_szip_usable(const unsigned szip[4]);
 bool grt_filter_szip(const struct grt_array *array, const unsigned char *in, uint64_t in_size,
                      unsigned char *out, struct grt_fault *fault);

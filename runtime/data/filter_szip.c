@@ -31,11 +31,15 @@ static void find_library(void) {
     memcpy(&unpack, &symbol, sizeof unpack);
 }
 
-bool grt_filter_szip_usable(const unsigned szip[4]) {
+bool grt_filter_szip_found(void) {
     pthread_once(&once, find_library);
+    return unpack != NULL;
+}
+
+bool grt_filter_szip_usable(const unsigned szip[4]) {
     bool bits = (szip[BITS] >= 1 && szip[BITS] <= 24) || szip[BITS] == 32 || szip[BITS] == 64;
-    return unpack && bits && szip[BLOCK] >= 2 && szip[BLOCK] <= 32 && szip[BLOCK] % 2 == 0 &&
-           szip[LINE] >= 1 && szip[LINE] <= 32 * 128;
+    return grt_filter_szip_found() && bits && szip[BLOCK] >= 2 && szip[BLOCK] <= 32 &&
+           szip[BLOCK] % 2 == 0 && szip[LINE] >= 1 && szip[LINE] <= 32 * 128;
 }
 
 bool grt_filter_szip(const struct grt_array *array, const unsigned char *in, uint64_t in_size,

@@ -310,6 +310,12 @@ static bool read_filters(hid_t creation, struct grt_array *array, struct grt_fau
             H5Pget_filter2(creation, (unsigned)i, &flags, &values, of, sizeof name, name, &config);
         enum grt_filter filter = GRT_FILTER_SHUFFLE;
         bool known = filter_of(id, &filter), szip = known && filter == GRT_FILTER_SZIP;
+        if (szip && !grt_filter_szip_found()) {
+            return grt_fault(fault, GRT_BAD_DATA,
+                             "'%s' uses the filter szip, and its library libsz is missing: install "
+                             "it, or h5repack -f SHUF -f GZIP=4 elsewhere",
+                             array->name);
+        }
         known = known && (!szip || grt_filter_szip_usable(of));
         if (!known || packed(array) || array->filter_count == GRT_MAX_FILTERS) {
             name[sizeof name - 1] = '\0';

@@ -4,6 +4,7 @@
 same numbers as f64, and the forms of `gpurt predict` against each other. Usage: tables.py GPURT"""
 import csv
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,14 @@ def packed():
         refuse("an external link", 65, "train", "supervised", "--data", "packed.h5", "inputs=out", "loss=nt_xent", "checkpoint_dir=never")
         listed = subprocess.run([gpurt, "data", "info", "packed.h5"], capture_output=True, text=True).stdout
         assert name.split("-")[0] in listed or name == "plain", listed
+    # A libsz that can unpack nothing stands for none.
+    if "szip" in ways and shutil.which("cc"):
+        os.mkdir("stub")
+        subprocess.run(["cc", "-shared", "-fPIC", "-Wl,-soname,libsz.so.2", "-o", "stub/libsz.so.2", "-x", "c", "-"], check=True,
+                       input="int SZ_encoder_enabled(void);\nint SZ_encoder_enabled(void) { return 0; }\n", text=True)
+        listed = subprocess.run([gpurt, "data", "info", "packed.h5"], capture_output=True, text=True,
+                                env=os.environ | {"LD_LIBRARY_PATH": os.path.abspath("stub")}).stdout
+        assert "libsz is missing" in listed, listed
     # Damaged in its middle: one line, and no crash.
     for name, way in ways.items():
         with h5py.File("hurt.h5", "w") as f:
