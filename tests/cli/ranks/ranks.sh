@@ -27,8 +27,16 @@ begin_ranks() {
     "${mpi[@]}" -n "$count" "$gpurt" "$@" >"$tmp/out" 2>"$tmp/err" </dev/null &
     pid=$!
 }
-# rank_pid N: the process of a rank, by the banner.
-rank_pid() { sed -nE "s/^rank $1 .*, process ([0-9]+) on .*/\1/p" "$tmp/err"; }
+# rank_pid N: the process of a rank, by the banner, which mpirun and srun may bring later than the
+# log has its rows.
+rank_pid() {
+    local found='' begun=$SECONDS
+    while [ -z "$found" ] && [ $((SECONDS - begun)) -lt 60 ]; do
+        found=$(sed -nE "s/.*rank $1 .*, process ([0-9]+) on .*/\1/p" "$tmp/err" | head -n 1)
+        [ -n "$found" ] || sleep 0.05
+    done
+    echo "$found"
+}
 # rows LOG N: the log has so many.
 rows() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 # ends CODES WORD...: the ranks in the background do, with one of the exit codes.
