@@ -15,7 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct grt_array array = {.name = "x", .tile_bytes = 64, .filter_count = data[1] & 3u};
     array.element.type = (enum grt_element_type)(data[0] % GRT_ELEMENT_COUNT);
     for (uint32_t i = 0; i < array.filter_count; i++) {
-        array.filters[i] = data[1] >> (2 + i) & 1 ? GRT_FILTER_DEFLATE : GRT_FILTER_SHUFFLE;
+        static const enum grt_filter packers[] = {GRT_FILTER_DEFLATE, GRT_FILTER_LZF};
+        bool packed = data[1] >> (2 + i) & 1;
+        array.filters[i] = packed ? packers[data[0] >> 7] : GRT_FILTER_SHUFFLE;
     }
     const struct grt_tile tile = {.stored = (uint32_t)(size - 2), .skipped = data[1] >> 5};
     // Of their exact size, so that a byte too many is found.
