@@ -212,7 +212,7 @@ static int run(struct scaling_bench *bench, struct trainer *t, int argc, char **
 }
 
 int scaling_probe(struct scaling_bench *bench, int argc, char **argv) {
-    static const struct train_kind kind = {.verb = "bench scaling", .ranks = true};
+    static const struct train_kind kind = {.verb = "bench scaling"};
     struct trainer *t = calloc(1, sizeof *t);
     int code = COMMAND_INTERNAL;
     if (!t) {

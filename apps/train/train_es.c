@@ -409,7 +409,7 @@ static void close_es(void *self) {
 
 #define KIND                                                                                       \
     .keys = GRT_CONFIG_OF_ES, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,              \
-    .size = sizeof(struct train_es), .more = "--iterations N", .resume_file = true, .ranks = true, \
+    .size = sizeof(struct train_es), .more = "--iterations N", .resume_file = true,                \
     .files = files, .open = open_es, .banner = banner, .report = report, .close = close_es
 
 int train_es(int argc, char **argv) {

@@ -422,7 +422,7 @@ static const struct option_row run_options[] = {
 #define KIND                                                                                       \
     .keys = GRT_CONFIG_OF_PPO, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,             \
     .size = sizeof(struct train_ppo), .more = "--iterations N", .resume_file = true,               \
-    .ranks = true, .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,   \
+    .keys_are_options = true, .files = files, .open = open_ppo, .banner = banner,                  \
     .report = report, .close = train_ppo_close
 
 int train_ppo(int argc, char **argv) {

@@ -442,7 +442,6 @@ static int train(const char *verb, const char *about, enum grt_config_scope keys
         .advice =
             "A smaller learning_rate, max_grad_norm, or on_nan_loss: skip or rollback may help",
         .keys_are_options = true,
-        .ranks = true,
         .read = read_settings,
         .files = files,
         .open = open_run,

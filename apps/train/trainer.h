@@ -70,7 +70,6 @@ struct train_kind {
     const char *advice;     // after a loss that is not finite; NULL: the trainer gives it
     bool resume_file;       // --resume takes a file
     bool keys_are_options;  // --key VALUE is KEY=VALUE
-    bool ranks;             // several processes can train together
 
     // Each returns an exit code, the mistake said.
     int (*read)(void *self, const char **words,

@@ -154,7 +154,7 @@ size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     const char *given = t->config.common.device;
-    if (!t->kind->ranks || !given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
+    if (!given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
         return -1;
     }
     char count[16], self[4096];
@@ -202,10 +202,6 @@ int trainer_ranks_meet(struct trainer *t) {
     char device[96];
     if (!grt_comm_launched(NULL)) {
         return COMMAND_OK;
-    }
-    if (!t->kind->ranks) {
-        talk_error("gpurt %s is one process: start it without mpirun, or with -n 1", t->kind->verb);
-        return COMMAND_USAGE;
     }
     snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
     talk_progress("waiting for the other ranks");

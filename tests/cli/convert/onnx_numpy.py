@@ -2,44 +2,14 @@
 """ONNX files by NumPy in double precision: reads the protocol buffer itself, checks the graph as onnx's checker does where
 that matters here, and computes it. Knows the operators of opset 17 that gpurt writes, by onnx's own definitions."""
 import math
+import os
 import struct
+import sys
 
 import numpy as np
 
-
-def fields(blob):
-    """(number, value) of each field of a message: whole numbers, floats, or bytes."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = blob[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(blob):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            value = varint()
-            value -= (value >> 63) << 64
-        elif kind == 5:
-            value = struct.unpack("<f", blob[at:at + 4])[0]
-            at += 4
-        elif kind == 2:
-            size = varint()
-            assert at + size <= len(blob), "a field behind the end"
-            value = blob[at:at + size]
-            at += size
-        else:
-            raise AssertionError(f"type {kind}")
-        yield key >> 3, value
-    assert at == len(blob)
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../harness"))
+from protobuf import fields
 
 
 def message(values):

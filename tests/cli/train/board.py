@@ -14,6 +14,9 @@ import tempfile
 import h5py
 import numpy as np
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../harness"))
+import protobuf
+
 gpurt = os.path.abspath(sys.argv[1])
 
 
@@ -23,32 +26,10 @@ def run(*words, code=0):
 
 
 def fields(blob):
-    """A dict of lists: whole numbers, doubles and floats, bytes."""
-    found, at = {}, 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = blob[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(blob):
-        key = varint()
-        kind = key & 7
-        if kind == 0:
-            value = varint()
-        elif kind == 2:
-            size = varint()
-            value, at = blob[at:at + size], at + size
-        else:
-            form, size = ("<d", 8) if kind == 1 else ("<f", 4)
-            value, at = struct.unpack(form, blob[at:at + size])[0], at + size
-        found.setdefault(key >> 3, []).append(value)
+    """A dict of lists by the numbers of the fields."""
+    found = {}
+    for number, value in protobuf.fields(blob):
+        found.setdefault(number, []).append(value)
     return found
 
 
