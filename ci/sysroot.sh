@@ -19,7 +19,7 @@ set -euo pipefail
 . "$root/ci/packages.sh"
 
 packages=(libc6-dev libargtable2-dev libjansson-dev libhdf5-dev libyaml-dev zlib1g-dev libaec-dev
-    libvulkan-dev libvulkan1 libvulkan-volk-dev ocl-icd-opencl-dev ocl-icd-libopencl1
+    libpng-dev libjpeg62-turbo-dev libvulkan-dev libvulkan1 libvulkan-volk-dev ocl-icd-opencl-dev ocl-icd-libopencl1
     opencl-headers libcmocka-dev)
 
 [ $# -eq 1 ] || die "usage: ci/sysroot.sh amd64|arm64"
