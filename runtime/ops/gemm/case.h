@@ -18,6 +18,7 @@ struct gemm_case {
     enum grt_dtype in, out;
     struct gemm_params params;
     bool gaps;      // between rows or matrices: what a variant reads beyond a row is not its own
+    bool zeros;     // but those of a and b are filled with zeros
     uint64_t room;  // bytes of scratch
     // In a check: the product that it stands for, whose tile it is to have; else NULL.
     const struct gemm_case *stands_for;
@@ -39,7 +40,10 @@ struct gemm_variant {
     void (*record)(struct grt_graph *graph, const struct gemm_case *g);
     bool fills;           // keeps the device busy without split-K
     bool gaps;            // what lies between rows and matrices changes nothing, and is not changed
+    bool zero_gaps;       // the same where it is zeros between rows of a and b
     bool made_of_others;  // another variant multiplies, and has its own check
+    // Microseconds that a product is expected to take, the launch aside; NULL: nobody knows.
+    double (*time)(const struct gemm_case *g);
 };
 
 extern const struct gemm_variant *const gemm_variants[];
@@ -69,6 +73,8 @@ extern const struct gemm_variant gemm_variant_plain;
 void gemm_fill_case(struct gemm_case *g, struct grt_dev *dev, const struct grt_gemm_desc *d);
 // The first variant that serves, or NULL.
 const struct gemm_variant *gemm_first(const struct gemm_case *g);
+// Whether a variant can do the product on this device and was seen to do such products right.
+bool gemm_can(const struct gemm_variant *v, const struct gemm_case *g);
 // Records the product by it.
 void gemm_record(struct grt_graph *graph, const struct gemm_case *g);
 
@@ -83,6 +89,16 @@ void gemm_record_cut(struct grt_graph *graph, const struct gemm_case *g,
 
 // ---- padded.c: bytes of scratch for copies of operands with aligned rows ----
 uint64_t gemm_padded_bytes(const struct gemm_case *g);
+
+// Which operands it copies, who multiplies then, and how long that is expected to take: what is
+// quickest of what `can` be done, and takes less than `limit` microseconds; else nobody does.
+typedef bool gemm_asked(const struct gemm_variant *v, const struct gemm_case *g);
+struct gemm_padding {
+    const struct gemm_variant *by;
+    bool a, b;
+    double time;
+};
+struct gemm_padding gemm_padding_of(const struct gemm_case *g, double limit, gemm_asked *can);
 
 // ---- schedule.c: tiles of c, and parts of k, for workgroups that stay ----
 
@@ -122,7 +138,7 @@ void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUM
 void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_wgmma_48k_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 
-// Microseconds that a product is expected to take by a variant, the launch aside.
+// Times of variants that others compare themselves with.
 double gemm_mma_time(const struct gemm_case *g);
 double gemm_wgmma_time(const struct gemm_case *g);
 double gemm_wgmma_48k_time(const struct gemm_case *g);

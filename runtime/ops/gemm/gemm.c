@@ -249,7 +249,12 @@ static bool check(struct grt_graph *graph, const struct grt_gemm_desc *desc) {
 
 // Nothing is gained by the others where there is no product.
 static bool usable(const struct gemm_variant *v, const struct gemm_case *g) {
-    return (g->k > 0 || v == &gemm_variant_plain) && (!g->gaps || v->gaps) && v->usable(g);
+    bool gaps = !g->gaps || v->gaps || (g->zeros && v->zero_gaps);
+    return (g->k > 0 || v == &gemm_variant_plain) && gaps && v->usable(g);
+}
+
+bool gemm_can(const struct gemm_variant *v, const struct gemm_case *g) {
+    return usable(v, g) && gemm_trusted(g, v);
 }
 
 // A variant chosen by name skips both checks: whether it pays, and whether it computes right.
@@ -257,7 +262,7 @@ static bool serves(const struct gemm_variant *v, const struct gemm_case *g, bool
     if (g->desc->variant) {
         return paying && strcmp(g->desc->variant, v->name) == 0 && usable(v, g);
     }
-    return (!v->pays || v->pays(g)) == paying && usable(v, g) && gemm_trusted(g, v);
+    return (!v->pays || v->pays(g)) == paying && gemm_can(v, g);
 }
 
 // The i-th variant for a product, or NULL: those that pay, then the others, each in the order of

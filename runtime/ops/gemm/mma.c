@@ -91,12 +91,17 @@ struct choice {
     struct gemm_schedule schedule;
 };
 
-// How many times as long a step takes because of rows that begin anywhere.
-static double ragged(const struct gemm_case *g) {
-    uint32_t a = gemm_alignment(g->params.lda | g->params.a_batch);
-    uint32_t b = gemm_alignment(g->params.ldb | g->params.b_batch);
-    uint32_t least = a < b ? a : b;
-    return least == 3 ? 1 : gemm_costs(g, GRT_KEY_GEMM_MMA_RAGGED)[2 - least];
+// How many times as long an operand takes because its rows begin anywhere.
+static double slower(const struct gemm_case *g, uint32_t rows, uint32_t matrices) {
+    uint32_t power = gemm_alignment(rows | matrices);
+    return power == 3 ? 1 : gemm_costs(g, GRT_KEY_GEMM_MMA_RAGGED)[2 - power];
+}
+
+// The same of a step, in which each operand has its share of the tile's elements.
+static double ragged(const struct gemm_case *g, const struct tile *t) {
+    double a = t->bm * slower(g, g->params.lda, g->params.a_batch);
+    double b = t->bn * slower(g, g->params.ldb, g->params.b_batch);
+    return (a + b) / (t->bm + t->bn);
 }
 
 // With Vulkan a compute unit has the shared memory of one workgroup for all that it holds.
@@ -119,10 +124,11 @@ static struct choice choose(const struct gemm_case *g) {
         const struct tile *t = &tiles[i];
         struct choice this = {*t, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
         uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_MMA_FIT)[i];
+        double longer = ragged(g, t);
         this.costs.at_once = fitting(g, t, fit);
         this.costs.step =
-            gemm_costs(g, GRT_KEY_GEMM_MMA_STEP)[i] * ragged(g) * this.costs.at_once / fit;
-        this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_MMA_ALONE)[i] * ragged(g);
+            gemm_costs(g, GRT_KEY_GEMM_MMA_STEP)[i] * longer * this.costs.at_once / fit;
+        this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_MMA_ALONE)[i] * longer;
         this.costs.ends = gemm_costs(g, GRT_KEY_GEMM_MMA_ENDS)[i];
         this.schedule = gemm_schedule_of(g, &this.costs, gemm_ceil_div(g->k, t->bk), true);
         best = this.schedule.time < best.schedule.time ? this : best;
@@ -173,4 +179,6 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "mma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_mma = {"mma", usable, pays, record, .fills = true};
+// A chunk at the end of a row of a may reach beyond k, into the row's gap.
+const struct gemm_variant gemm_variant_mma = {
+    "mma", usable, pays, record, .fills = true, .zero_gaps = true, .time = gemm_mma_time};

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit products whose rows begin anywhere, where the fast kernels want rows that are multiples of
-// 16 bytes: the operands are copied to such rows in scratch first, and another variant multiplies
-// the copies. What follows a product, and c, are as they were.
+// 16 bytes: operands are copied to such rows in scratch first, and another variant multiplies the
+// copies. What follows a product, and c, are as they were. Which operands are copied, and who
+// multiplies, is what is expected to take least.
 //
 // H200, driver 580.159.04, 2026-11-16, OpenCL, us by this / by mma: f16 3427^3 235 / 589, 1549^3 nt
 // 46 / 94, 1004x362x39445 nt 158 / 278; but 22008x192x1316 nt 84 / 70, where the copies cost more
 // than they bring.
 #include "case.h"
+
+#include <math.h>
 
 #include "ops/op_support.h"
 #include "shaders/gemm/lib/gemm_pad_params.k"
@@ -25,34 +28,45 @@ struct copies {
     struct copy a, b;
 };
 
+// The copies, who multiplies them, and how long all of it is expected to take.
+struct way {
+    struct copies copies;
+    const struct gemm_variant *by;
+    double time;
+};
+
 static uint32_t up(uint32_t count) {
     return (count + WHOLE - 1) / WHOLE * WHOLE;
 }
 
-// wgmma takes any k; wgmma_48k, Vulkan's, multiples of 8.
-static bool any_k(const struct gemm_case *g) {
-    return !g->dev->info.caps.imports;
+static bool ragged(uint32_t ld, uint32_t step) {
+    return (ld | step) % WHOLE != 0;
+}
+
+// Vulkan's wgmma_48k reads a by whole chunks along k, and b beside them.
+static uint32_t k_for_wgmma(const struct gemm_case *g) {
+    return g->dev->info.caps.imports && !g->desc->a_transposed ? up(g->k) : g->k;
 }
 
 static struct copy copy_of(const struct gemm_case *g, bool down, uint32_t k, uint32_t side,
                            uint32_t ld, uint32_t step) {
-    struct copy c = {.rows = down ? g->k : side,
-                     .cols = down ? side : g->k,
-                     .ld = ld,
-                     .step = step,
-                     .planes = step ? g->batch : 1,
-                     .y_rows = down ? k : side,
-                     .y_ld = up(down ? side : k)};
-    c.needed = (ld | step) % WHOLE != 0 || k != g->k;
-    return c;
+    return (struct copy){.needed = ragged(ld, step) || k != g->k,
+                         .rows = down ? g->k : side,
+                         .cols = down ? side : g->k,
+                         .ld = ld,
+                         .step = step,
+                         .planes = step ? g->batch : 1,
+                         .y_rows = down ? k : side,
+                         .y_ld = up(down ? side : k)};
 }
 
-static struct copies copies_of(const struct gemm_case *g) {
+// All that a product of this k needs.
+static struct copies copies_of(const struct gemm_case *g, uint32_t k) {
     const struct grt_gemm_desc *d = g->desc;
-    struct copies c = {.k = any_k(g) ? g->k : up(g->k)};
-    c.a = copy_of(g, d->a_transposed, c.k, g->m, g->params.lda, g->params.a_batch);
-    c.b = copy_of(g, !d->b_transposed, c.k, g->n, g->params.ldb, g->params.b_batch);
-    return c;
+    return (struct copies){
+        .k = k,
+        .a = copy_of(g, d->a_transposed, k, g->m, g->params.lda, g->params.a_batch),
+        .b = copy_of(g, !d->b_transposed, k, g->n, g->params.ldb, g->params.b_batch)};
 }
 
 // Of one matrix, in elements.
@@ -65,9 +79,8 @@ static uint64_t copy_bytes(const struct copy *c) {
     return c->needed ? (2 * plane(c) * c->planes + unit - 1) / unit * unit : 0;
 }
 
-uint64_t gemm_padded_bytes(const struct gemm_case *g) {
-    struct copies c = copies_of(g);
-    return copy_bytes(&c.a) + copy_bytes(&c.b);
+static uint64_t bytes_of(const struct copies *c) {
+    return copy_bytes(&c->a) + copy_bytes(&c->b);
 }
 
 // The product of the copies.
@@ -89,6 +102,7 @@ static void make_inner(struct inner *in, const struct gemm_case *g, const struct
     in->product = *g;
     in->product.desc = &in->desc;
     in->product.gaps = true;
+    in->product.zeros = !g->gaps;
     in->product.room = 0;
     in->product.k = in->product.params.k = c->k;
     if (c->a.needed) {
@@ -105,43 +119,97 @@ static void make_inner(struct inner *in, const struct gemm_case *g, const struct
 
 static bool reaches(const struct gemm_case *g, const struct copy *c) {
     uint64_t reach = g->dev->info.caps.max_binding;
-    return plane(c) * c->planes <= UINT32_MAX && (reach == 0 || copy_bytes(c) <= reach);
+    return !c->needed ||
+           (plane(c) * c->planes <= UINT32_MAX && (reach == 0 || copy_bytes(c) <= reach));
+}
+
+// ---- which copies pay ----
+
+// Microseconds for a copy: read, written and launched.
+#define LAUNCH 2.0
+static double copying(const struct gemm_case *g, const struct copy *c) {
+    double bytes = 2.0 * (double)copy_bytes(c);
+    return c->needed ? bytes / gemm_costs(g, GRT_KEY_GEMM_SCHEDULE)[0] + LAUNCH : 0;
+}
+
+// Takes the quickest variant for these copies, if that is quicker than `best`.
+static void consider(const struct gemm_case *g, const struct copies *c, gemm_asked *can,
+                     struct way *best) {
+    if ((!c->a.needed && !c->b.needed) || !reaches(g, &c->a) || !reaches(g, &c->b)) {
+        return;
+    }
+    struct inner in;
+    make_inner(&in, g, c);
+    for (uint32_t i = 0; i < gemm_variant_count; i++) {
+        const struct gemm_variant *v = gemm_variants[i];
+        double time = v->time ? v->time(&in.product) : INFINITY;
+        time += copying(g, &c->a) + copying(g, &c->b);
+        if (time < best->time && can(v, &in.product)) {
+            *best = (struct way){*c, v, time};
+        }
+    }
+}
+
+// Both operands for those that multiply whole chunks only; one of them for mma, which takes any
+// rows and is slower for each operand whose rows begin anywhere.
+static struct way quickest(const struct gemm_case *g, double limit, gemm_asked *can) {
+    struct way best = {.time = limit};
+    struct copies all = copies_of(g, k_for_wgmma(g));
+    consider(g, &all, can, &best);
+    struct copies ragged_ones = copies_of(g, g->k), only_a = ragged_ones, only_b = ragged_ones;
+    if (all.k != g->k) {
+        consider(g, &ragged_ones, can, &best);
+    }
+    only_a.b.needed = only_b.a.needed = false;
+    if (ragged_ones.a.needed && ragged_ones.b.needed) {
+        consider(g, &only_a, can, &best);
+        consider(g, &only_b, can, &best);
+    }
+    return best;
+}
+
+struct gemm_padding gemm_padding_of(const struct gemm_case *g, double limit, gemm_asked *can) {
+    struct way way = quickest(g, limit, can);
+    bool any = way.by != NULL;
+    return (struct gemm_padding){way.by, any && way.copies.a.needed, any && way.copies.b.needed,
+                                 way.time};
+}
+
+static bool could_be(const struct gemm_case *g) {
+    return (g->in == GRT_F16 || g->in == GRT_BF16) && g->k > 0 && !gemm_in_chunks(g);
+}
+
+// Where nobody knows how long anything takes, all are copied, for whoever is first.
+static struct way way_of(const struct gemm_case *g) {
+    struct way way = quickest(g, INFINITY, gemm_can);
+    if (!way.by) {
+        struct inner in;
+        way.copies = copies_of(g, g->k);
+        make_inner(&in, g, &way.copies);
+        bool reached = reaches(g, &way.copies.a) && reaches(g, &way.copies.b);
+        way.by = reached ? gemm_first(&in.product) : NULL;
+    }
+    return way;
+}
+
+uint64_t gemm_padded_bytes(const struct gemm_case *g) {
+    struct way way = way_of(g);
+    return way.by ? bytes_of(&way.copies) : 0;
 }
 
 static bool usable(const struct gemm_case *g) {
-    if ((g->in != GRT_F16 && g->in != GRT_BF16) || gemm_in_chunks(g) ||
-        g->room < gemm_padded_bytes(g)) {
+    if (!could_be(g)) {
         return false;
     }
-    struct copies c = copies_of(g);
-    struct inner in;
-    make_inner(&in, g, &c);
-    return reaches(g, &c.a) && reaches(g, &c.b) && gemm_first(&in.product);
-}
-
-// Microseconds for the copies, each read, written and launched.
-#define LAUNCH 2.0
-static double copying(const struct gemm_case *g, const struct copies *c) {
-    double bytes = 2.0 * (double)(copy_bytes(&c->a) + copy_bytes(&c->b));
-    return bytes / gemm_costs(g, GRT_KEY_GEMM_SCHEDULE)[0] +
-           LAUNCH * ((c->a.needed ? 1 : 0) + (c->b.needed ? 1 : 0));
+    struct way way = way_of(g);
+    return way.by && g->room >= bytes_of(&way.copies);
 }
 
 static bool pays(const struct gemm_case *g) {
     bool imports = g->dev->info.caps.imports;
-    if ((g->in != GRT_F16 && g->in != GRT_BF16) || gemm_in_chunks(g) ||
-        !grt_kernel_builds(g->dev, imports ? "probe_wgmma_48k" : "probe_wgmma")) {
-        return false;
-    }
-    struct copies c = copies_of(g);
-    struct inner in;
-    make_inner(&in, g, &c);
-    if (imports && !gemm_variant_wgmma_48k.pays(&in.product) &&
-        !gemm_variant_wgmma_b_registers.pays(&in.product)) {
-        return false;
-    }
-    double time = imports ? gemm_wgmma_48k_time(g) : gemm_wgmma_time(g);
-    return copying(g, &c) + time < gemm_mma_time(g);
+    return could_be(g) && (!imports || gemm_worth_importing(g)) &&
+           grt_kernel_builds(g->dev, imports ? "probe_wgmma_48k" : "probe_wgmma") &&
+           quickest(g, gemm_mma_time(g), gemm_can).by;
 }
 
 static void record_copy(struct grt_graph *graph, const struct gemm_case *g, const struct copy *c,
@@ -163,16 +231,20 @@ static void record_copy(struct grt_graph *graph, const struct gemm_case *g, cons
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    struct copies c = copies_of(g);
+    struct way way = way_of(g);
+    if (!way.by) {  // usable() asked before
+        grt_graph_reject(graph, GRT_UNSUPPORTED, "gemm: nobody multiplies copies of its operands");
+        return;
+    }
     struct inner in;
-    make_inner(&in, g, &c);
-    if (c.a.needed) {
-        record_copy(graph, g, &c.a, g->desc->a->range, in.a.range);
+    make_inner(&in, g, &way.copies);
+    if (way.copies.a.needed) {
+        record_copy(graph, g, &way.copies.a, g->desc->a->range, in.a.range);
     }
-    if (c.b.needed) {
-        record_copy(graph, g, &c.b, g->desc->b->range, in.b.range);
+    if (way.copies.b.needed) {
+        record_copy(graph, g, &way.copies.b, g->desc->b->range, in.b.range);
     }
-    gemm_record(graph, &in.product);
+    way.by->record(graph, &in.product);
 }
 
 const struct gemm_variant gemm_variant_padded = {

@@ -153,5 +153,9 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma_48k", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_48k = {"wgmma_48k", usable,        pays,
-                                                    record,      .fills = true, .gaps = true};
+static double time_here(const struct gemm_case *g) {
+    return g->dev->info.caps.imports ? gemm_wgmma_48k_time(g) : INFINITY;
+}
+
+const struct gemm_variant gemm_variant_wgmma_48k = {
+    "wgmma_48k", usable, pays, record, .fills = true, .gaps = true, .time = time_here};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile of its own a variant takes for a product: what the profiles say that tiles cost
-// decides. On an H200 as both APIs list it; no driver is asked.
+// decides. And which operands are copied to aligned rows first, and for whom. On an H200 as both
+// APIs list it; no driver is asked.
 #include "harness/profile_kit.h"
 
 #include <math.h>
@@ -121,8 +122,121 @@ static void settings_decide(void **state) {
     kit_leave_home();
 }
 
+// ---- copies of operands whose rows begin anywhere ----
+
+// A step of each tile of mma takes 1 us, ten times as long with rows of odd elements; one of wgmma
+// a hundredth. Memory moves 1000 bytes in a microsecond times `memory`. k is never cut.
+static void write_costs(const struct grt_dev_info *info, const char *memory) {
+    char text[1024];
+    snprintf(text, sizeof text,
+             "gpurt-profile 1\nlevel = user\nfrom = default\n"
+             "gemm.mma.fit = 1 1 1 1 1\ngemm.mma.step = 1 1 1 1 1\n"
+             "gemm.mma.alone = 1 1 1 1 1\ngemm.mma.ends = 0 0 0 0 0\ngemm.mma.ragged = 2 4 10\n"
+             "gemm.wgmma.fit = 1 1 1 1 1 1\ngemm.wgmma.step = 0.01 0.01 0.01 0.01 0.01 0.01\n"
+             "gemm.wgmma.ends = 0 0 0 0 0 0\n"
+             "gemm.schedule = %s000 1000000000 0.1 0.1 1000000\nend\n",
+             memory);
+    kit_write_user_file(info, text);
+}
+
+static bool as_on_opencl(const struct gemm_variant *v, const struct gemm_case *g) {
+    return v == &gemm_variant_mma || (v == &gemm_variant_wgmma && gemm_in_chunks(g));
+}
+static bool mma_alone(const struct gemm_variant *v, const struct gemm_case *g) {
+    (void)g;
+    return v == &gemm_variant_mma;
+}
+
+static const struct grt_tensor nothing;
+
+static struct gemm_case straight(struct grt_dev *dev, const struct grt_gemm_desc *desc, uint32_t m,
+                                 uint32_t n, uint32_t k) {
+    struct gemm_case g = {.dev = dev, .desc = desc, .m = m, .n = n, .k = k, .batch = 1};
+    g.in = g.out = GRT_F16;
+    g.params.lda = desc->a_transposed ? m : k;
+    g.params.ldb = desc->b_transposed ? k : n;
+    g.params.ldc = n;
+    return g;
+}
+
+static void expect_padding(const struct gemm_case *g, gemm_asked *can,
+                           const struct gemm_variant *by, bool a, bool b) {
+    struct gemm_padding padding = gemm_padding_of(g, gemm_mma_time(g), can);
+    assert_ptr_equal(padding.by, by);
+    assert_int_equal(padding.a, a);
+    assert_int_equal(padding.b, b);
+}
+
+static void copies_pay(void **state) {
+    (void)state;
+    const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
+    kit_enter_home();
+    struct grt_dev plain = h200();
+    write_costs(&plain.info, "1000");
+    struct grt_dev quick = h200();
+    write_costs(&plain.info, "30");
+    struct grt_dev slower = h200();
+    write_costs(&plain.info, "1");
+    struct grt_dev slow = h200();
+    kit_remove_user_file(&plain.info);
+
+    // Both, one, or none have rows of odd elements.
+    struct gemm_case both = straight(&quick, &nn, 4096, 1001, 1023);
+    struct gemm_case of_b = straight(&quick, &nn, 4096, 1001, 1024);
+    struct gemm_case of_a = straight(&quick, &nn, 4096, 1000, 1023);
+    struct gemm_case neither = straight(&quick, &nn, 4096, 1000, 1024);
+    expect_padding(&both, as_on_opencl, &gemm_variant_wgmma, true, true);
+    expect_padding(&of_b, as_on_opencl, &gemm_variant_wgmma, false, true);
+    expect_padding(&of_a, as_on_opencl, &gemm_variant_wgmma, true, false);
+    expect_padding(&neither, as_on_opencl, NULL, false, false);
+
+    // What is expected is the product and the copy: 1024 rows of 1008 elements of 2 bytes, read and
+    // written, and 2 us for its launch.
+    struct gemm_padding one = gemm_padding_of(&of_b, INFINITY, as_on_opencl);
+    double copy = 2.0 * 1024 * 1008 * 2 / 1e6 + 2;
+    assert_true(fabs(one.time - gemm_wgmma_time(&of_b) - copy) < 1e-9);
+
+    // mma multiplies when nobody else can. Where memory is slower the copy of a small b pays still,
+    // that of a long a does not; where it is slow none does.
+    struct gemm_case tall = straight(&quick, &nn, 1u << 20, 33, 33);
+    expect_padding(&both, mma_alone, &gemm_variant_mma, true, true);
+    expect_padding(&tall, mma_alone, &gemm_variant_mma, true, true);
+    tall.dev = &slower;
+    expect_padding(&tall, mma_alone, &gemm_variant_mma, false, true);
+    both.dev = of_b.dev = &slow;
+    expect_padding(&both, as_on_opencl, NULL, false, false);
+    expect_padding(&of_b, as_on_opencl, NULL, false, false);
+    grt_profile_destroy(&quick.profile);
+    grt_profile_destroy(&slower.profile);
+    grt_profile_destroy(&slow.profile);
+    grt_profile_destroy(&plain.profile);
+    kit_leave_home();
+}
+
+// As shipped. Products that were seen 40 times and more slower than by mma, 2026-11-17: what
+// multiplied their copies was slower than what the copies were made for.
+static void copies_as_measured(void **state) {
+    (void)state;
+    const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
+    const struct grt_gemm_desc tn = {.a = &nothing, .b = &nothing, .a_transposed = true};
+    struct grt_dev dev = h200();
+    const struct gemm_case slower[] = {straight(&dev, &nn, 64, 64, 115030),
+                                       straight(&dev, &tn, 64, 52, 21056),
+                                       straight(&dev, &nn, 63, 170, 13784)};
+    for (size_t i = 0; i < sizeof slower / sizeof slower[0]; i++) {
+        expect_padding(&slower[i], as_on_opencl, NULL, false, false);
+    }
+    struct gemm_case square = straight(&dev, &nn, 4327, 4327, 4327);
+    struct gemm_case wide = straight(&dev, &nn, 18440, 664, 442);
+    expect_padding(&square, as_on_opencl, &gemm_variant_wgmma, true, true);
+    expect_padding(&wide, as_on_opencl, &gemm_variant_wgmma, true, false);
+    grt_profile_destroy(&dev.profile);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(as_recorded),
     TEST_CASE(settings_decide),
+    TEST_CASE(copies_pay),
+    TEST_CASE(copies_as_measured),
 };
 TEST_SUITE(choices, false, cases);
