@@ -26,7 +26,8 @@ struct grt_archive_tensor {
     uint32_t rank;  // 0: a scalar
     uint64_t shape[GRT_MAX_RANK];
     uint64_t bytes;
-    void *data;  // belongs to the archive
+    void *data;  // belongs to the archive, unless it is lent
+    bool lent;
 };
 
 #define GRT_ARCHIVE_VALUE_TYPES(X)                                                                 \
@@ -54,6 +55,10 @@ struct grt_archive {
     uint32_t value_count;
     struct grt_archive_value *values;
     char path[1024];  // where it was loaded from, or ""
+    // Called with `lender` when the archive is destroyed, and so the lent tensors are no longer
+    // read; NULL: nothing is lent.
+    void (*give_back)(void *lender);
+    void *lender;
 };
 
 // NULL only when out of host memory.
@@ -66,6 +71,11 @@ GRT_API void grt_archive_destroy(struct grt_archive **archive);
 GRT_API struct grt_archive_tensor *grt_archive_add(struct grt_archive *archive, const char *name,
                                                    enum grt_dtype dtype, uint32_t rank,
                                                    const uint64_t *shape, const void *data);
+// Adds a tensor whose elements stay where they are, and are not changed, until the archive is
+// destroyed.
+GRT_API struct grt_archive_tensor *grt_archive_lend(struct grt_archive *archive, const char *name,
+                                                    enum grt_dtype dtype, uint32_t rank,
+                                                    const uint64_t *shape, void *data);
 GRT_API struct grt_archive_tensor *grt_archive_find(const struct grt_archive *archive,
                                                     const char *name);
 

@@ -9,16 +9,26 @@
 struct slot {
     struct grt_buf *buf;  // state, then history
     struct grt_graph *graph;
-    struct grt_graph *whole_graph;  // the same, and the whole of the tensors
     uint64_t mark;
 };
 
-#define WHOLE 4  // tensors of a whole snapshot
+#define WHOLE 4      // tensors of a whole snapshot
+#define SLOWEST 5e9  // bytes a second of a copy to the host, at the least
+
+// Of a run: one that is written, one that waits for it, one that was just taken, and the next.
+#define PLACES 4
+
+struct place {
+    struct grt_buf *buf;  // masters, buffers, what the optimizer keeps, the average
+    struct grt_graph *graphs[GRT_SNAPSHOT_SLOTS];  // with what a slot holds, in one submit
+    uint32_t lent;                                 // times
+};
 
 struct grt_snapshot {
     struct grt_learner *learner;
     struct slot slots[GRT_SNAPSHOT_SLOTS];
-    struct grt_buf *whole;  // masters, buffers, what the optimizer keeps, the average
+    struct place places[PLACES];  // made when they are wanted
+    uint32_t newest;              // place
 };
 
 static struct grt_buf *make_buf(struct grt_learner *l, uint64_t bytes) {
@@ -48,8 +58,7 @@ static void copy_all(struct grt_graph *graph, struct grt_buf *into,
     }
 }
 
-// Of a slot, and of the whole where there is a place for it. The first run waits for its end, so it
-// is made here.
+// Of a slot, and of the whole where there is a place for it.
 static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *slot,
                                     struct grt_buf *whole) {
     struct grt_graph *graph = grt_graph_create(l->dev, "snapshot");
@@ -61,10 +70,47 @@ static struct grt_graph *make_graph(struct grt_learner *l, struct grt_buf *slot,
     if (graph && whole) {
         copy_all(graph, whole, rest, WHOLE);
     }
-    if (graph && !(grt_graph_finish(graph) && grt_graph_finish(graph))) {
+    // A first run would be waited for. What it takes at most is told instead.
+    uint64_t bytes = grt_buf_size(slot) + (whole ? grt_buf_size(whole) : 0);
+    if (graph && !(grt_graph_bake(graph) && grt_graph_expect(graph, (double)bytes / SLOWEST))) {
         grt_graph_destroy(&graph);
     }
     return graph;
+}
+
+static void destroy_place(struct place *place) {
+    for (uint32_t i = 0; i < GRT_SNAPSHOT_SLOTS; i++) {
+        grt_graph_destroy(&place->graphs[i]);
+    }
+    grt_buf_destroy(&place->buf);
+}
+
+static bool make_place(struct grt_snapshot *s, struct place *place) {
+    const struct grt_tensor *from[WHOLE];
+    uint64_t bytes = 0;
+    whole_of(s->learner, from);
+    for (int i = 0; i < WHOLE; i++) {
+        bytes += grt_tensor_bytes(from[i]);
+    }
+    place->buf = make_buf(s->learner, bytes);
+    bool good = place->buf != NULL;
+    for (uint32_t i = 0; good && i < GRT_SNAPSHOT_SLOTS; i++) {
+        place->graphs[i] = make_graph(s->learner, s->slots[i].buf, place->buf);
+        good = place->graphs[i] != NULL;
+    }
+    if (!good) {
+        destroy_place(place);
+    }
+    return good;
+}
+
+// One that is not lent, made where all are; PLACES: there is none.
+static uint32_t free_place(struct grt_snapshot *s) {
+    uint32_t i = 0;
+    while (i < PLACES && s->places[i].buf && s->places[i].lent > 0) {
+        i++;
+    }
+    return i == PLACES || s->places[i].buf || make_place(s, &s->places[i]) ? i : PLACES;
 }
 
 struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
@@ -74,22 +120,14 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
         return NULL;
     }
     s->learner = l;
-    const struct grt_tensor *from[WHOLE];
-    uint64_t bytes = 0;
-    whole_of(l, from);
-    for (int i = 0; i < WHOLE; i++) {
-        bytes += grt_tensor_bytes(from[i]);
-    }
-    s->whole = make_buf(l, bytes);
-    bool good = s->whole != NULL;
+    bool good = true;
     for (uint32_t i = 0; good && i < GRT_SNAPSHOT_SLOTS; i++) {
         struct slot *slot = &s->slots[i];
         slot->buf = make_buf(l, grt_tensor_bytes(l->state) + grt_tensor_bytes(l->history));
         slot->graph = slot->buf ? make_graph(l, slot->buf, NULL) : NULL;
-        slot->whole_graph = slot->graph ? make_graph(l, slot->buf, s->whole) : NULL;
-        good = slot->whole_graph != NULL;
+        good = slot->graph != NULL;
     }
-    if (!good) {
+    if (!good || !make_place(s, &s->places[0])) {
         grt_snapshot_destroy(&s);
     }
     return s;
@@ -103,15 +141,21 @@ void grt_snapshot_destroy(struct grt_snapshot **snapshot) {
     *snapshot = NULL;
     for (uint32_t i = 0; i < GRT_SNAPSHOT_SLOTS; i++) {
         grt_graph_destroy(&s->slots[i].graph);
-        grt_graph_destroy(&s->slots[i].whole_graph);
         grt_buf_destroy(&s->slots[i].buf);
     }
-    grt_buf_destroy(&s->whole);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        destroy_place(&s->places[i]);
+    }
     free(s);
 }
 
 bool grt_snapshot_take(struct grt_snapshot *s, uint32_t slot, bool whole) {
-    if (!grt_graph_run(whole ? s->slots[slot].whole_graph : s->slots[slot].graph)) {
+    uint32_t place = whole ? free_place(s) : 0;
+    if (place == PLACES) {
+        return grt_fail(GRT_INVALID, "all places of whole snapshots are lent");
+    }
+    s->newest = whole ? place : s->newest;
+    if (!grt_graph_run(whole ? s->places[place].graphs[slot] : s->slots[slot].graph)) {
         return false;
     }
     s->slots[slot].mark = grt_dev_mark(s->learner->dev, GRT_LANE_MAIN);
@@ -135,9 +179,9 @@ struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *s, uint32_t slo
     return ((const struct grt_learn_row *)(const void *)(state + 1))[step % GRT_HISTORY];
 }
 
-const void *grt_snapshot_tensor(const struct grt_snapshot *s, const struct grt_tensor *t) {
+void *grt_snapshot_tensor(const struct grt_snapshot *s, const struct grt_tensor *t) {
     const struct grt_tensor *from[WHOLE];
-    const char *host = grt_buf_host(s->whole);
+    char *host = grt_buf_host(s->places[s->newest].buf);
     whole_of(s->learner, from);
     for (int i = 0; i < WHOLE; i++) {
         uint64_t bytes = grt_tensor_bytes(from[i]);
@@ -149,4 +193,22 @@ const void *grt_snapshot_tensor(const struct grt_snapshot *s, const struct grt_t
         host += bytes;
     }
     return NULL;
+}
+
+static void take_back(void *lent) {
+    ((struct place *)lent)->lent--;
+}
+
+void *grt_snapshot_lend(struct grt_snapshot *s, void (**give_back)(void *lent)) {
+    struct place *place = &s->places[s->newest];
+    bool before = grt_quiet(true);
+    place->lent++;
+    bool room = free_place(s) < PLACES;
+    grt_quiet(before);
+    if (!room) {
+        place->lent--;
+        return NULL;
+    }
+    *give_back = take_back;
+    return place;
 }

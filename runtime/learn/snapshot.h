@@ -6,7 +6,8 @@
 //     host            queues ...       wait 0, reads it       wait 1, ...
 //
 // A few slots hold the state and the newest rows of the history. Parameters, buffers and what the
-// optimizer keeps go to one place, for checkpoints: there is one such snapshot at a time.
+// optimizer keeps, the whole, go to a place of their own, for checkpoints. One such snapshot is on
+// its way at a time; those before it may be lent to who writes them.
 #ifndef GRT_NN_SNAPSHOT_H
 #define GRT_NN_SNAPSHOT_H
 
@@ -23,7 +24,8 @@ struct grt_snapshot;
 struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner);
 void grt_snapshot_destroy(struct grt_snapshot **snapshot);
 
-// Queues it behind all that was queued; `whole`: with the tensors. What the slot held is gone.
+// Queues it behind all that was queued; `whole`: with the tensors. What the slot held is gone, and
+// the whole before it unless that is lent.
 bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole);
 // Waits until the device has come to it.
 bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
@@ -39,8 +41,11 @@ struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint3
                                       uint32_t step);
 // The numbers of a tensor of the learner (PARAM, BUFFER, OPTIM, AVERAGE) in the newest whole
 // snapshot; NULL when it is none of these.
-const void *grt_snapshot_tensor(const struct grt_snapshot *snapshot,
-                                const struct grt_tensor *tensor);
+void *grt_snapshot_tensor(const struct grt_snapshot *snapshot, const struct grt_tensor *tensor);
+// Lends the newest whole snapshot: its numbers stay as they are until it is given back, by
+// *give_back with the result, before the snapshots are destroyed. NULL where the next one would
+// have no place then: copy it.
+void *grt_snapshot_lend(struct grt_snapshot *snapshot, void (**give_back)(void *lent));
 
 #ifdef __cplusplus
 }

@@ -424,6 +424,7 @@ void grt_supervised_destroy(struct grt_supervised **run) {
         return;
     }
     struct grt_supervised *r = *run;
+    grt_run_destroy(&r->driver);  // its archives may be lent by snapshots
     grt_snapshot_destroy(&r->snapshot);
     supervised_ranks_close(r);
     grt_feed_destroy(&r->train);
@@ -433,7 +434,6 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     grt_loader_destroy(&r->check_loader);
     grt_task_close(&r->task);
     grt_task_close(&r->apart);
-    grt_run_destroy(&r->driver);
     free(r);
     *run = NULL;
 }

@@ -36,13 +36,16 @@ static const struct {
 typedef bool tensor_fn(struct grt_supervised *run, void *archive, const char *name,
                        const struct grt_tensor *tensor);
 
-// As the newest whole snapshot has it.
+// As the newest whole snapshot has it, where that is lent without a copy. H200, ResNet-18: to copy
+// its 90 MB took 50 ms of the run's own thread.
 static bool take(struct grt_supervised *run, void *archive, const char *name,
                  const struct grt_tensor *tensor) {
-    const void *numbers = grt_snapshot_tensor(run->snapshot, tensor);
-    numbers = numbers ? numbers : &run->state;
-    return grt_archive_add(archive, name, tensor->dtype, tensor->rank, tensor->shape, numbers) !=
-           NULL;
+    struct grt_archive *into = archive;
+    void *numbers = grt_snapshot_tensor(run->snapshot, tensor);
+    return (numbers && into->lender
+                ? grt_archive_lend(into, name, tensor->dtype, tensor->rank, tensor->shape, numbers)
+                : grt_archive_add(into, name, tensor->dtype, tensor->rank, tensor->shape,
+                                  numbers ? numbers : &run->state)) != NULL;
 }
 
 static bool give(struct grt_supervised *run, void *archive, const char *name,
@@ -131,8 +134,11 @@ static bool take_whole(struct grt_supervised *run, uint64_t step) {
 bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *archive) {
     struct grt_supervised *s = self;
     uint64_t step = grt_run_info(run).step;
-    return take_whole(s, step) && each_tensor(s, archive, take) && clean_state(s, archive) &&
-           set_values(s, step, archive);
+    if (!take_whole(s, step)) {
+        return false;
+    }
+    archive->lender = grt_snapshot_lend(s->snapshot, &archive->give_back);
+    return each_tensor(s, archive, take) && clean_state(s, archive) && set_values(s, step, archive);
 }
 
 // ---- restoring ----

@@ -21,7 +21,12 @@ void grt_archive_destroy(struct grt_archive **archive) {
         return;
     }
     for (uint32_t i = 0; i < (*archive)->tensor_count; i++) {
-        free((*archive)->tensors[i].data);
+        if (!(*archive)->tensors[i].lent) {
+            free((*archive)->tensors[i].data);
+        }
+    }
+    if ((*archive)->give_back) {
+        (*archive)->give_back((*archive)->lender);
     }
     for (uint32_t i = 0; i < (*archive)->value_count; i++) {
         free((*archive)->values[i].text);
@@ -92,9 +97,10 @@ struct grt_archive_tensor *grt_archive_find(const struct grt_archive *archive, c
     return NULL;
 }
 
-struct grt_archive_tensor *grt_archive_add(struct grt_archive *archive, const char *name,
-                                           enum grt_dtype dtype, uint32_t rank,
-                                           const uint64_t *shape, const void *data) {
+// A tensor without elements; NULL with the sentence.
+static struct grt_archive_tensor *name_tensor(struct grt_archive *archive, const char *name,
+                                              enum grt_dtype dtype, uint32_t rank,
+                                              const uint64_t *shape) {
     uint64_t bytes = 0;
     if (!archive || !name || (unsigned)dtype >= GRT_DTYPE_COUNT || rank > GRT_MAX_RANK ||
         (rank > 0 && !shape) || !shape_bytes(dtype, rank, shape, &bytes)) {
@@ -113,23 +119,49 @@ struct grt_archive_tensor *grt_archive_add(struct grt_archive *archive, const ch
         grt_fail(GRT_INVALID, "more than %d tensors", GRT_ARCHIVE_MAX_TENSORS);
         return NULL;
     }
-    void *copy = calloc(1, bytes ? bytes : 1);
-    if (!copy ||
-        !grow((void **)&archive->tensors, archive->tensor_count, sizeof *archive->tensors)) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for the %llu bytes of %s",
-                 (unsigned long long)bytes, name);
-        free(copy);
+    if (!grow((void **)&archive->tensors, archive->tensor_count, sizeof *archive->tensors)) {
         return NULL;
     }
     struct grt_archive_tensor *tensor = &archive->tensors[archive->tensor_count++];
-    *tensor =
-        (struct grt_archive_tensor){.dtype = dtype, .rank = rank, .bytes = bytes, .data = copy};
+    *tensor = (struct grt_archive_tensor){.dtype = dtype, .rank = rank, .bytes = bytes};
     snprintf(tensor->name, sizeof tensor->name, "%s", name);
     for (uint32_t i = 0; i < rank; i++) {
         tensor->shape[i] = shape[i];
     }
-    if (data && bytes > 0) {
-        memcpy(copy, data, bytes);
+    return tensor;
+}
+
+struct grt_archive_tensor *grt_archive_add(struct grt_archive *archive, const char *name,
+                                           enum grt_dtype dtype, uint32_t rank,
+                                           const uint64_t *shape, const void *data) {
+    struct grt_archive_tensor *tensor = name_tensor(archive, name, dtype, rank, shape);
+    if (!tensor) {
+        return NULL;
+    }
+    tensor->data = calloc(1, tensor->bytes ? tensor->bytes : 1);
+    if (!tensor->data) {
+        archive->tensor_count--;
+        grt_fail(GRT_NO_MEMORY, "no host memory for the %llu bytes of %s",
+                 (unsigned long long)tensor->bytes, name);
+        return NULL;
+    }
+    if (data && tensor->bytes > 0) {
+        memcpy(tensor->data, data, tensor->bytes);
+    }
+    return tensor;
+}
+
+struct grt_archive_tensor *grt_archive_lend(struct grt_archive *archive, const char *name,
+                                            enum grt_dtype dtype, uint32_t rank,
+                                            const uint64_t *shape, void *data) {
+    struct grt_archive_tensor *tensor =
+        data ? name_tensor(archive, name, dtype, rank, shape) : NULL;
+    if (!data) {
+        grt_fail(GRT_INVALID, "'%.200s': elements to lend are wanted", name ? name : "");
+    }
+    if (tensor) {
+        tensor->data = data;
+        tensor->lent = true;
     }
     return tensor;
 }

@@ -167,8 +167,65 @@ static void large_orders_are_the_same(void **state) {
     }
 }
 
+static void record_wide(struct grt_graph *graph, void *context) {
+    grt_op_gather(graph, context);
+}
+
+// Rows of widths around what a workgroup takes together, down to one row, in steps that lie apart.
+static void wide_rows_come_whole(void **state) {
+    (void)state;
+    static const uint64_t widths[] = {1, 15, 17, 40, 255, 257, 1000, 5003};
+    enum { ROWS = 70, BATCH = 30, STEPS = 2, PAD = 64 };
+    for (size_t k = 0; k < sizeof widths / sizeof widths[0]; k++) {
+        uint64_t width = widths[k], step = BATCH * width + PAD;
+        struct grt_order order = grt_order(ROWS, 1, 0, 3);
+        struct grt_draw draw = {.part = GRT_PART_ALL, .shuffle = true, .seed = 11 + k, .window = 1};
+        uint64_t record = grt_order_record(&order, &draw), want[STEPS * BATCH];
+        struct test_tensor file = test_tensor(test.dev, GRT_U32, ROWS, width);
+        struct test_tensor to = test_tensor(test.dev, GRT_U32, STEPS * step, 0);
+        struct test_tensor table = test_tensor(test.dev, GRT_U32, record, 0);
+        struct test_tensor learn = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+        uint32_t *numbers = test_alloc(4 * ROWS * width), *got = test_alloc(4 * STEPS * step);
+        uint32_t *words = test_alloc(4 * record);
+        struct grt_learn_state at = {.cursor = 5};
+        for (uint64_t i = 0; i < ROWS * width; i++) {
+            numbers[i] = (uint32_t)(i * 2654435761u);
+        }
+        grt_order_words(&order, &draw, 0, words);
+        test_tensor_write(&file, numbers);
+        test_tensor_write(&table, words);
+        test_tensor_write(&learn, &at);
+        struct grt_step_rows rows = {
+            .x = file.tensor, .order = table.tensor, .record = (uint32_t)record};
+        struct grt_gathering g = {.from = &rows,
+                                  .state = &learn.tensor,
+                                  .rows = STEPS * BATCH,
+                                  .batch = BATCH,
+                                  .x_step = 4 * step,
+                                  .x = to.tensor.range};
+        test_run(test.dev, record_wide, &g);
+        test_tensor_read(&to, got);
+        grt_order_draw(&order, &draw, 0, at.cursor, STEPS * BATCH, want);
+        for (uint64_t i = 0; i < STEPS * BATCH; i++) {
+            if (memcmp(got + i / BATCH * step + i % BATCH * width, numbers + want[i] * width,
+                       4 * width) != 0) {
+                fail_msg("width %llu: row %llu differs", (unsigned long long)width,
+                         (unsigned long long)i);
+            }
+        }
+        free(numbers);
+        free(got);
+        free(words);
+        test_tensor_end(&file);
+        test_tensor_end(&to);
+        test_tensor_end(&table);
+        test_tensor_end(&learn);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(the_device_draws_what_the_host_does),
     TEST_CASE(large_orders_are_the_same),
+    TEST_CASE(wide_rows_come_whole),
 };
 TEST_SUITE(drawn, true, cases);

@@ -458,7 +458,72 @@ static void shared(void **state) {
     grt_learner_destroy(&learner);
 }
 
+// A whole snapshot that is lent stays as it is while others are taken. There is always a place for
+// the next: what cannot be lent then is copied, until one comes back.
+static void lent(void **state) {
+    (void)state;
+    enum { LENT = 3 };
+    const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_learner_desc desc = desc_of(&behind);
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_true(learner && grt_learner_alloc(learner));
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+    struct grt_snapshot *snapshot = grt_snapshot_create(learner);
+    assert_true(graph && snapshot);
+    const struct grt_tensor *t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, NULL);
+    uint64_t bytes = grt_tensor_bytes(t);
+    float *were[LENT + 1], *now = test_alloc(bytes);
+    void *loans[LENT], *numbers[LENT];
+    void (*give_back)(void *) = NULL;
+    for (uint32_t i = 0; i < LENT + 1; i++) {
+        learn_run(graph, 1);
+        were[i] = test_alloc(bytes);
+        assert_true(grt_buf_read(t->range.buf, t->range.offset, were[i], bytes));
+        assert_true(i == 0 || memcmp(were[i], were[i - 1], bytes) != 0);
+        assert_true(grt_snapshot_take(snapshot, i, true) && grt_snapshot_wait(snapshot, i));
+        assert_memory_equal(grt_snapshot_tensor(snapshot, t), were[i], bytes);
+        if (i < LENT) {
+            numbers[i] = grt_snapshot_tensor(snapshot, t);
+            loans[i] = grt_snapshot_lend(snapshot, &give_back);
+            assert_non_null(loans[i]);
+        }
+    }
+    assert_null(grt_snapshot_lend(snapshot, &give_back));
+    // The next goes where the one that could not be lent is.
+    learn_run(graph, 1);
+    assert_true(grt_snapshot_take(snapshot, 0, true) && grt_snapshot_wait(snapshot, 0));
+    assert_true(grt_buf_read(t->range.buf, t->range.offset, now, bytes));
+    assert_memory_equal(grt_snapshot_tensor(snapshot, t), now, bytes);
+    for (uint32_t i = 0; i < LENT; i++) {
+        assert_memory_equal(numbers[i], were[i], bytes);
+    }
+    // One that was lent twice is free when it was given back twice.
+    give_back(loans[1]);
+    void *fourth = grt_snapshot_lend(snapshot, &give_back);
+    assert_non_null(fourth);
+    assert_null(grt_snapshot_lend(snapshot, &give_back));
+    give_back(loans[0]);
+    assert_ptr_equal(grt_snapshot_lend(snapshot, &give_back), fourth);
+    give_back(fourth);
+    learn_run(graph, 1);
+    assert_true(grt_snapshot_take(snapshot, 1, true) && grt_snapshot_wait(snapshot, 1));
+    assert_memory_equal(numbers[2], were[2], bytes);
+    assert_true(grt_snapshot_tensor(snapshot, t) == numbers[0] ||
+                grt_snapshot_tensor(snapshot, t) == numbers[1]);
+    give_back(fourth);
+    give_back(loans[2]);
+    for (uint32_t i = 0; i < LENT + 1; i++) {
+        free(were[i]);
+    }
+    free(now);
+    grt_snapshot_destroy(&snapshot);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+    network_samples_end(&s);
+}
+
 static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
-                                          TEST_CASE(computed_again), TEST_CASE(resumed),
-                                          TEST_CASE(shared)};
+                                          TEST_CASE(lent),    TEST_CASE(computed_again),
+                                          TEST_CASE(resumed), TEST_CASE(shared)};
 TEST_SUITE(buffers, true, cases);

@@ -128,6 +128,43 @@ static void round_trip(void **state) {
     leave();
 }
 
+static void came_back(void *lender) {
+    ++*(int *)lender;
+}
+
+// A tensor that is lent is read where it is, is not freed, and is given back once.
+static void lent(void **state) {
+    (void)state;
+    enter();
+    const uint64_t shape[2] = {2, 3};
+    float numbers[6] = {1, 2, 3, 4, 5, 6};
+    int back = 0;
+    struct grt_archive *archive = grt_archive_create(), *copied = grt_archive_create();
+    archive->lender = &back;
+    archive->give_back = came_back;
+    struct grt_archive_tensor *t =
+        grt_archive_lend(archive, "model/a.weight", GRT_F32, 2, shape, numbers);
+    assert_non_null(t);
+    assert_ptr_equal(t->data, numbers);
+    assert_int_equal(t->bytes, sizeof numbers);
+    TEST_REFUSED(grt_archive_lend(archive, "model/b", GRT_F32, 2, shape, NULL), GRT_INVALID,
+                 "to lend");
+    TEST_REFUSED(grt_archive_lend(archive, "model/a.weight", GRT_F32, 2, shape, numbers),
+                 GRT_INVALID, "two tensors");
+    numbers[5] = 7;
+    assert_non_null(grt_archive_add(copied, "model/a.weight", GRT_F32, 2, shape, numbers));
+    assert_true(grt_checkpoint_save(archive, in_folder("lent.h5")));
+    assert_true(grt_checkpoint_save(copied, in_folder("copied.h5")));
+    char command[256];
+    snprintf(command, sizeof command, "cmp '%s/lent.h5' '%s/copied.h5'", folder, folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(back, 0);
+    grt_archive_destroy(&archive);
+    assert_int_equal(back, 1);
+    grt_archive_destroy(&copied);
+    leave();
+}
+
 static void refusals(void **state) {
     (void)state;
     enter();
@@ -505,7 +542,8 @@ static void full_disk(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(round_trip),       TEST_CASE(refusals), TEST_CASE(bit_flips), TEST_CASE(folders),
-    TEST_CASE(later_steps_stay), TEST_CASE(durable),  TEST_CASE(killed),    TEST_CASE(full_disk),
+    TEST_CASE(round_trip), TEST_CASE(lent),    TEST_CASE(refusals),
+    TEST_CASE(bit_flips),  TEST_CASE(folders), TEST_CASE(later_steps_stay),
+    TEST_CASE(durable),    TEST_CASE(killed),  TEST_CASE(full_disk),
 };
 TEST_SUITE(checkpoint, false, cases);
