@@ -410,8 +410,8 @@ void grt_op_gather(struct grt_graph *graph, const struct grt_gathering *g) {
     uint64_t x_cols = grt_tensor_count(&from->x) / from->x.shape[0];
     uint32_t features = (uint32_t)from->x.shape[from->x.rank - 1];
     uint64_t y_cols = targets ? grt_tensor_count(&from->y) / from->y.shape[0] : 0;
-    // Of images one: with 256 to a workgroup the 2560 of five steps kept 10 of an H200's 132
-    // compute units busy, for a tenth of the steps' time.
+    // Of images one: with 256 to a workgroup the 2560 of five steps would keep 10 of an H200's 132
+    // compute units busy.
     uint64_t together = GATHER_EACH * wg / x_cols;
     together = together < 1 ? 1 : together < wg ? together : wg;
     const struct gather_params params = {

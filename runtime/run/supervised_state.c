@@ -36,8 +36,8 @@ static const struct {
 typedef bool tensor_fn(struct grt_supervised *run, void *archive, const char *name,
                        const struct grt_tensor *tensor);
 
-// As the newest whole snapshot has it, where that is lent without a copy. H200, ResNet-18: to copy
-// its 90 MB took 50 ms of the run's own thread.
+// As the newest whole snapshot has it, where that is lent without a copy: of a ResNet-18 the run's
+// own thread would copy 90 MB.
 static bool take(struct grt_supervised *run, void *archive, const char *name,
                  const struct grt_tensor *tensor) {
     struct grt_archive *into = archive;
