@@ -108,7 +108,11 @@ static void explain_pairs(const struct grt_supervised_info *info) {
     if (l->views < 2) {
         return;
     }
-    if (l->accumulate > 1 && !l->exact) {
+    if (l->whole.samples > 0) {
+        talk_line("views       2 a sample, each told apart from the %u others of its batch, in all "
+                  "micro-batches of all ranks; norms over a batch are over a micro-batch",
+                  2 * l->whole.batch - 1);
+    } else if (l->accumulate > 1 && !l->exact) {
         talk_line("views       2 a sample, each told apart from the %u others of its micro-batch: "
                   "%u micro-batches are no batch of %u here. accumulate_exact=true tells it apart "
                   "from all %u, in about a third more time",

@@ -245,6 +245,25 @@ void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint32_t valu
     graph->count++;
 }
 
+void grt_graph_host(struct grt_graph *graph, bool (*turn)(void *context, uint64_t number),
+                    void *context, uint64_t number) {
+    // A place for a command says whether one may be recorded; the host's turns lie elsewhere.
+    if (!append(graph, GRT_CMD_FILL)) {
+        return;
+    }
+    struct grt_host_turn *hosts =
+        realloc(graph->hosts, (graph->host_count + 1) * sizeof *graph->hosts);
+    if (hosts) {
+        graph->hosts = hosts;
+    }
+    if (!hosts || !turn) {
+        grt_graph_reject(graph, turn ? GRT_NO_MEMORY : GRT_INVALID, "the host's turn: %s",
+                         turn ? "no host memory" : "nothing to call");
+        return;
+    }
+    hosts[graph->host_count++] = (struct grt_host_turn){graph->count, turn, context, number};
+}
+
 void grt_graph_phase(struct grt_graph *graph, const char *name) {
     struct grt_cmd *cmd = append(graph, GRT_CMD_PHASE);
     if (!cmd) {

@@ -16,6 +16,14 @@ struct grt_segment {
     struct grt_timed *timed;  // under a timeline; native is then one of its lists
 };
 
+// A turn of the host.
+struct grt_host_turn {
+    uint32_t at;  // before this command
+    bool (*turn)(void *context, uint64_t number);
+    void *context;
+    uint64_t number;
+};
+
 struct grt_graph {
     struct grt_dev *dev;
     char label[48];
@@ -24,6 +32,8 @@ struct grt_graph {
     uint32_t count, capacity;
     char phase_names[GRT_MAX_PHASES][32];
     uint32_t phase_count;
+    struct grt_host_turn *hosts;  // in their order
+    uint32_t host_count;
     struct grt_segment *segments;
     uint32_t segment_count;
     uint32_t barriers;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baking and running.
 //
-// Commands are cut into submits that should each stay below max_submit_ms. Before the first run the
+// Commands are cut into submits that should each stay below max_submit_ms, and where the host has a
+// turn. Before the first run the
 // costs are guessed from the bytes touched; the first run is timed segment by segment, and where
 // the guess was off the cuts are made anew, once. After that nothing is allocated and nothing
 // waited for.
@@ -93,7 +94,15 @@ static void list_timed(struct grt_graph *graph, bool in) {
     }
 }
 
-// Cuts where the costs add up to the limit, and never inside one command.
+// The first turn of the host behind those before command `at`.
+static uint32_t hosts_before(const struct grt_graph *graph, uint32_t host, uint32_t at) {
+    while (host < graph->host_count && graph->hosts[host].at <= at) {
+        host++;
+    }
+    return host;
+}
+
+// Cuts where the costs add up to the limit or the host has a turn, and never inside one command.
 static bool create_segments(struct grt_graph *graph) {
     graph->timeline = grt_timed_id(graph->dev);
     list_timed(graph, graph->timeline != 0);
@@ -104,10 +113,13 @@ static bool create_segments(struct grt_graph *graph) {
         list_timed(graph, false);
         return grt_fail(GRT_NO_MEMORY, "no host memory to bake graph '%s'", graph->label);
     }
+    uint32_t host = 0;
     for (uint32_t first = 0; first < graph->count;) {
         uint32_t last = first + 1;
         double cost = graph->costs[first];
-        while (last < graph->count && cost + graph->costs[last] <= limit) {
+        host = hosts_before(graph, host, first);
+        uint32_t end = host < graph->host_count ? graph->hosts[host].at : graph->count;
+        while (last < end && cost + graph->costs[last] <= limit) {
             cost += graph->costs[last++];
         }
         struct grt_segment *segment = &graph->segments[graph->segment_count++];
@@ -136,6 +148,10 @@ static void hold_buffers(struct grt_graph *graph, void (*change)(struct grt_buf 
 // Copies that run beside other work are not cut by time: waiting for their first run would undo
 // them.
 static bool check_aside(struct grt_graph *graph) {
+    if (graph->lane == GRT_LANE_ASIDE && graph->host_count > 0) {
+        return grt_fail(GRT_INVALID, "graph '%s': beside other work the host has no turn",
+                        graph->label);
+    }
     for (uint32_t i = 0; graph->lane == GRT_LANE_ASIDE && i < graph->count; i++) {
         const struct grt_cmd *cmd = &graph->cmds[i];
         if (cmd->kind != GRT_CMD_COPY || cmd->src.buf->kind != GRT_BUF_UPLOAD ||
@@ -199,7 +215,19 @@ void grt_graph_destroy(struct grt_graph **graph) {
     g->dev->objects -= 1;
     free(g->costs);
     free(g->cmds);
+    free(g->hosts);
     free(g);
+}
+
+// The turns of the host before command `at`, from *host on.
+static bool take_turns(struct grt_graph *graph, uint32_t *host, uint32_t at) {
+    uint32_t end = hosts_before(graph, *host, at);
+    bool good = *host == end || graph->dev->fns->wait(graph->dev);
+    while (good && *host < end) {
+        const struct grt_host_turn *turn = &graph->hosts[(*host)++];
+        good = turn->turn(turn->context, turn->number);
+    }
+    return good;
 }
 
 // The first run: each segment on its own, timed. The measured time is shared among a segment's
@@ -210,11 +238,15 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
     double limit = dev->desc.max_submit_ms * 1e-3;
     double total = 0.0;
     bool over = false;
+    uint32_t host = 0;
     if (!dev->fns->wait(dev)) {
         return false;
     }
     for (uint32_t s = 0; s < graph->segment_count; s++) {
         struct grt_segment *segment = &graph->segments[s];
+        if (!take_turns(graph, &host, segment->first)) {
+            return false;
+        }
         if (stop && stop()) {
             *stopped = true;
             return true;
@@ -235,14 +267,18 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
         total += seconds;
         over = over || (seconds > limit && segment->count > 1);
     }
+    if (!take_turns(graph, &host, graph->count)) {
+        return false;
+    }
     graph->calibrated = !over || graph->over_once;
     graph->over_once = over;
     if (!graph->calibrated) {
         return true;
     }
     // Done when it runs next, so that the times of this run can still be asked for.
-    graph->cut_anew =
-        over || (graph->segment_count > 1 && total < 0.5 * limit * (graph->segment_count - 1));
+    uint32_t least = 1 + graph->host_count;
+    graph->cut_anew = over || (graph->segment_count > least &&
+                               total < 0.5 * limit * (graph->segment_count - least));
     return true;
 }
 
@@ -252,16 +288,27 @@ static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
     if (!graph->calibrated) {
         return calibrate(graph, stop, stopped);
     }
+    uint32_t host = 0;
     for (uint32_t s = 0; s < graph->segment_count; s++) {
         if (stop && stop()) {
             *stopped = true;
             return true;
         }
-        if (!grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev))) {
+        if (!take_turns(graph, &host, graph->segments[s].first) ||
+            !grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev))) {
             return false;
         }
     }
-    return true;
+    return take_turns(graph, &host, graph->count);
+}
+
+bool grt_graph_run_hosts(struct grt_graph *graph) {
+    uint32_t host = 0;
+    if (!graph || !graph->baked) {
+        return grt_fail(GRT_INVALID, "grt_graph_run_hosts: %s",
+                        graph ? "bake the graph first" : "no graph");
+    }
+    return take_turns(graph, &host, graph->count);
 }
 
 bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
@@ -336,6 +383,7 @@ struct grt_graph_stats grt_graph_stats(const struct grt_graph *graph) {
         stats.commands = graph->count;
         stats.barriers = graph->barriers;
         stats.segments = graph->segment_count;
+        stats.hosts = graph->host_count;
         stats.phases = graph->phase_count;
         stats.runs = graph->runs;
         for (uint32_t i = 0; i < graph->count; i++) {

@@ -64,6 +64,11 @@ GRT_API void grt_graph_phase(struct grt_graph *graph, const char *name);
 // copies from upload to device buffers. What reads a copied buffer must wait for it:
 // grt_dev_after(). Called before the bake.
 GRT_API void grt_graph_aside(struct grt_graph *graph);
+// The host takes a turn between what was recorded before and what comes after: a run waits for the
+// device, calls `turn`, and goes on where that is true. It may read and write host buffers that the
+// graph copies from and to, and may take its time: an exchange between processes.
+GRT_API void grt_graph_host(struct grt_graph *graph, bool (*turn)(void *context, uint64_t number),
+                            void *context, uint64_t number);
 // For the ops built on graphs: makes the first mistake stick.
 GRT_API void grt_graph_reject(struct grt_graph *graph, enum grt_status status, const char *format,
                               ...) GRT_PRINTF(3, 4);
@@ -80,6 +85,9 @@ GRT_API bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bo
 // What a run will take, where that is known: it is cut by this, and not even the first run waits.
 // After the bake.
 GRT_API bool grt_graph_expect(struct grt_graph *graph, double seconds);
+// The host's turns of a run alone, in their order: for a process that has nothing to compute, and
+// others that wait for what it says.
+GRT_API bool grt_graph_run_hosts(struct grt_graph *graph);
 // Bake if needed, run, wait.
 GRT_API bool grt_graph_finish(struct grt_graph *graph);
 
@@ -88,6 +96,7 @@ struct grt_graph_stats {
     uint32_t dispatches;
     uint32_t barriers;  // places where a command waits for an earlier one
     uint32_t segments;  // submits of one run
+    uint32_t hosts;     // turns of the host
     uint32_t phases;
     uint64_t runs;
 };

@@ -50,7 +50,16 @@ struct grt_learner_desc {
     // again, with the same random numbers, and back. Norms over a batch stay those of a
     // micro-batch.
     bool exact;
-    bool recompute;  // activation checkpointing
+    // NT-Xent over the samples of several learners, or of several parts that one takes in turn:
+    // each learner makes its samples go forward (grt_learner_embed()), all get what all made of
+    // them (grt_learner_meet()), then each goes back with its own (grt_learner_gradients()).
+    struct grt_whole {
+        uint32_t samples;     // of a step of all; 0: the learner's batch is all
+        uint32_t batch;       // so many, one behind the other, are told apart from each other
+        uint32_t first, own;  // those of this learner, in all its parts
+    } whole;
+    struct grt_together together;  // with other processes
+    bool recompute;                // activation checkpointing
     bool inference;  // no gradients, no optimizer: evaluate and predict only
     uint64_t seed;
     const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
@@ -127,6 +136,9 @@ struct grt_step_desc {
     // What the numbers of its micro-batches begin with, which random numbers are drawn by: those of
     // other ranks come before.
     uint32_t micro_first;
+    // Of a loss over the samples of several learners: how many there are, 0: as many as the
+    // learner's desc says, and where among them those of this graph begin.
+    uint32_t whole, place;
     const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
     // name may come several times: add). What the fused variant does for single rows, back through
@@ -151,6 +163,12 @@ GRT_API struct grt_graph *grt_learner_gradients(struct grt_learner *learner,
                                                 const struct grt_step_desc *desc);
 GRT_API struct grt_graph *grt_learner_update(struct grt_learner *learner,
                                              const struct grt_step_desc *desc);
+// Where the loss is over the samples of several learners (struct grt_whole), before the gradients,
+// which take the same desc without samples: what the network makes of them is kept; and, behind all
+// of a step, it is exchanged.
+GRT_API struct grt_graph *grt_learner_embed(struct grt_learner *learner,
+                                            const struct grt_step_desc *desc);
+GRT_API struct grt_graph *grt_learner_meet(struct grt_learner *learner);
 // The same without learning: adds loss, samples and hits to the eval_ sums of the state.
 GRT_API struct grt_graph *grt_learner_evaluate(struct grt_learner *learner,
                                                const struct grt_step_desc *desc);

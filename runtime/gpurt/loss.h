@@ -65,6 +65,13 @@ struct grt_loss_desc {
     float temperature;
     uint64_t block;
     struct grt_range scratch;
+    // Of NT-Xent: rows of y that are told apart from each other, 0: all; and those of them whose
+    // losses and gradients are wanted, 0: all of them. Their pairs are among them too. The first
+    // row of dy is that of row dy_first of y.
+    struct grt_loss_rows {
+        uint64_t first, count;
+    } among, own;
+    uint64_t dy_first;
     // The same for samples whose target is among the five largest logits; or buf NULL.
     struct grt_range near;
 };

@@ -52,6 +52,16 @@ struct grt_net_layer {
 };
 
 // What modules are declared into.
+// Processes that compute one step together, each with a network of its own; all of them record and
+// run the same exchanges in the same order.
+struct grt_together {
+    uint32_t rank, ranks;  // 0 ranks: it is alone
+    // `all` has `each` bytes of every rank, one behind the other; this rank's are filled in, and
+    // the others' come. False, with the sentence: one is gone.
+    bool (*gather)(void *context, void *all, uint64_t each);
+    void *context;
+};
+
 struct grt_net {
     struct grt_dev *dev;
     struct grt_plan *plan;
@@ -71,6 +81,12 @@ struct grt_net {
     struct grt_tensor *scratch;
     struct grt_net_layer *layers;  // in the order of declaration
     uint32_t layer_count, depth;
+    struct grt_together together;
+    // Bytes of one rank that are exchanged at once, at most; grows in declare. And the host's
+    // memory for them, of all ranks.
+    uint64_t exchanged;
+    struct grt_buf *down, *up;
+    void *all;
 };
 
 // A tensor of the net's plan; NULL, and the parameters marked as failed, without host memory.
@@ -88,14 +104,22 @@ GRT_API struct grt_tensor *grt_net_turn(struct grt_net *net, const char *prefix,
 GRT_API uint64_t grt_net_pitch(const struct grt_net *net, uint64_t inputs);
 // Scratch of at least so many bytes.
 GRT_API void grt_net_scratch(struct grt_net *net, uint64_t bytes);
-// Frees the list of layers.
+// In declare: so many bytes of each rank are going to be exchanged at once.
+GRT_API void grt_net_exchanges(struct grt_net *net, uint64_t bytes);
+// Behind the last declare: makes room for exchanges on the host.
+GRT_API bool grt_net_meet(struct grt_net *net);
+// Records that `all` gets what every rank has in `own`, in the order of ranks. `own` may be a part
+// of it. Alone: all is own.
+GRT_API void grt_net_gather(struct grt_net *net, struct grt_graph *graph, struct grt_range own,
+                            struct grt_range all);
+// Frees the list of layers and the room for exchanges.
 GRT_API void grt_net_finish(struct grt_net *net);
 
 // One way through a net.
 struct grt_pass {
     struct grt_graph *graph;
     bool training;   // else evaluation: nothing is dropped, no statistics are taken
-    bool again;      // forward is repeated for backward: statistics were taken already
+    bool again;      // another forward of the same rows is the one that keeps statistics
     bool add_grads;  // parameter gradients are added to what is there, else they replace it
     // Training with random numbers: a struct grt_learn_state, whose count of steps makes each
     // step's own, and the number of the micro-batch within the step.

@@ -29,8 +29,17 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (d->accumulate > d->batch) {
         return "more micro-batches than samples";
     }
-    if (d->loss == GRT_LOSS_NT_XENT ? !d->inference && d->views != 2 : d->views > 1 || d->exact) {
+    bool apart = d->exact || d->whole.samples > 0;
+    if (d->loss == GRT_LOSS_NT_XENT ? !d->inference && d->views != 2 : d->views > 1 || apart) {
         return "nt_xent wants two views of each sample, and no other loss does";
+    }
+    const struct grt_whole *w = &d->whole;
+    if (w->samples > 0 && (w->own < d->batch || w->own > w->samples || w->batch == 0 ||
+                           w->first > w->samples - w->own)) {
+        return "the samples of a step of all are fewer than those of one, or told apart from none";
+    }
+    if (d->together.ranks > 0 && (!d->together.gather || d->together.rank >= d->together.ranks)) {
+        return "other processes cannot be reached";
     }
     if (d->temperature != 0.0f && !(d->temperature >= (float)GRT_LEAST_TEMPERATURE)) {
         return "the temperature is below 0.025";
@@ -194,16 +203,21 @@ static bool declare_network(struct grt_learner *l) {
 // What a loss over rows needs besides.
 static void declare_contrast(struct grt_learner *l) {
     const struct grt_learner_desc *d = &l->desc;
-    uint64_t samples = l->exact ? d->accumulate * l->micro : l->micro;
-    uint64_t bytes = d->inference ? 0 : grt_loss_scratch(d->loss, l->views * samples, l->outputs);
+    uint64_t views = l->views, samples = l->exact ? l->whole.batch : 0;
+    samples = samples > l->micro ? samples : l->micro;  // of an evaluation
+    uint64_t bytes = d->inference ? 0 : grt_loss_scratch(d->loss, views * samples, l->outputs);
     if (bytes > 0) {
         l->loss_scratch = declare(l, "loss", "acts", GRT_F32, bytes / 4, 0, 0, 0);
     }
+    if (l->twice) {
+        l->all_x = declare_samples(l, "all inputs", "acts", GRT_F32, l->whole.own, &d->input);
+    }
     if (l->exact) {
-        l->all_x = declare_samples(l, "all inputs", "acts", GRT_F32, samples, &d->input);
-        l->all_y = declare(l, "all outputs", "acts", GRT_F32, l->views * samples, l->outputs, 0, 0);
-        l->all_dy = declare(l, "all output gradients", "acts", l->net.dtype, l->views * samples,
+        l->all_y = declare(l, "all outputs", "acts", GRT_F32, views * l->whole.samples, l->outputs,
+                           0, 0);
+        l->all_dy = declare(l, "all output gradients", "acts", l->net.dtype, views * d->batch,
                             l->outputs, 0, 0);
+        grt_net_exchanges(&l->net, views * l->whole.own * l->outputs * 4);
     }
 }
 
@@ -255,6 +269,7 @@ static bool declare_all(struct grt_learner *l) {
                               .rows = l->views * l->micro,
                               .recompute = d->recompute,
                               .inference = d->inference || l->fused,
+                              .together = d->together,
                               .seed = d->seed};
     grt_params_init(&l->params, l->dev, d->precision);
     return declare_network(l) && declare_rest(l);
@@ -278,7 +293,12 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     l->desc.variant = desc->variant ? l->variant : NULL;
     l->micro = (desc->batch + l->desc.accumulate - 1) / l->desc.accumulate;
     l->views = desc->views > 1 && !desc->inference ? desc->views : 1;
-    l->exact = desc->exact && !desc->inference && l->desc.accumulate > 1;
+    l->shared = desc->whole.samples > 0 && !desc->inference;
+    l->exact = l->shared || (desc->exact && !desc->inference && l->desc.accumulate > 1);
+    l->whole = l->shared ? desc->whole
+                         : (struct grt_whole){desc->batch, desc->batch, 0, desc->batch};
+    l->whole.batch = l->whole.batch < l->whole.samples ? l->whole.batch : l->whole.samples;
+    l->twice = l->exact && l->whole.own > l->micro;
     l->module = desc->make(desc->of);
     l->plan = l->module && choose_fused(l) ? grt_plan_create(dev) : NULL;
     if (!l->plan || !declare_all(l)) {
@@ -393,7 +413,7 @@ bool grt_learner_alloc(struct grt_learner *l) {
     }
     l->allocated = true;
     grt_params_place(&l->params);
-    return name_kept(l) && view_average(l) && write_rates(l) && write_weights(l) &&
+    return grt_net_meet(&l->net) && name_kept(l) && view_average(l) && write_rates(l) && write_weights(l) &&
            grt_learner_reset(l, l->desc.seed);
 }
 

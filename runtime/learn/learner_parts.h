@@ -18,6 +18,9 @@ struct grt_learner {
     bool allocated;
     bool fused;
     bool exact;                 // the loss is over all micro-batches at once
+    struct grt_whole whole;     // of such a loss; of this learner alone where nobody else shares it
+    bool shared;                // it is over several learners or parts
+    bool twice;                 // micro-batches go forward again before they go back
     uint64_t micro;             // samples of a micro-batch
     uint64_t views;             // rows of the network for each of them
     uint64_t outputs;           // of a sample
@@ -28,7 +31,8 @@ struct grt_learner {
     struct grt_tensor *y16;  // the same in the net's type, where the network gives that; else NULL
     struct grt_tensor *dy;   // [views micro][outputs] in the net's type
     struct grt_tensor *loss_scratch;  // f32, or NULL
-    // Of all micro-batches, where the loss is exact: x, y and dy; else NULL.
+    // Where the loss is exact: of this learner x, of all samples y, a row for each with all its
+    // views, and the gradient of y of a batch; else NULL.
     struct grt_tensor *all_x, *all_y, *all_dy;
     struct grt_tensor *kept;     // by the optimizer: f32, one or two times the parameters' range
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]

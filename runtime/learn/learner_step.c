@@ -148,48 +148,121 @@ static bool step_ends(const struct recording *f) {
     return f->micro * f->l->micro >= f->rows;
 }
 
-// Bytes of a micro-batch's rows in a tensor of all of them, cut to `samples`.
-static struct grt_range share_of(const struct recording *f, const struct grt_tensor *all,
-                                 uint64_t rows, uint64_t samples) {
-    uint64_t bytes = grt_tensor_bytes(all) / all->shape[0] * rows;
-    return grt_op_part(all->range, f->micro * f->l->micro * bytes, samples * bytes);
+// ---- a loss over all samples of a step ----
+
+// Where the micro-batch's first sample lies among those of the step.
+static uint64_t place_of(const struct recording *f) {
+    return f->desc->place + f->micro * f->l->micro;
 }
 
-// A micro-batch forward, its samples and what became of them kept.
+// The samples of a micro-batch among those of this learner.
+static struct grt_range kept_x(const struct recording *f) {
+    const struct grt_learner *l = f->l;
+    uint64_t bytes = grt_learner_x_bytes(l);
+    return grt_op_part(l->all_x->range, (place_of(f) - l->whole.first) * bytes,
+                       f->x.shape[0] * bytes);
+}
+
+// Rows of the network, which has all samples of a micro-batch, then all again, to or from rows that
+// have a sample's views one behind the other, from sample `place` of `all` on:
+//
+//     | view 1 of samples 0 1 2 .. | view 2 of 0 1 2 .. |      | sample 0 1 2, views 1 2 of each |
+//
+// So all samples lie in their order, however they are cut into micro-batches.
+static void order_views(const struct recording *f, const struct grt_tensor *all, uint64_t place,
+                        const struct grt_tensor *rows, bool back) {
+    const struct grt_learner *l = f->l;
+    uint64_t samples = f->x.shape[0], width = l->outputs;
+    struct grt_tensor wide = grt_nn_matrix(all, samples, l->views * width);
+    struct grt_tensor narrow = grt_nn_matrix(rows, samples, width);
+    for (uint64_t view = 0; view < l->views; view++) {
+        uint64_t in_wide = (place * l->views + view) * width, in_narrow = view * samples * width;
+        grt_nn_columns(f->graph, back ? &narrow : &wide, back ? in_narrow : in_wide,
+                       back ? &wide : &narrow, back ? in_wide : in_narrow, width);
+    }
+}
+
+// A micro-batch forward, its samples and what became of them kept. Where it goes forward again, it
+// is then that norms take their statistics.
 static void record_first(struct recording *f) {
     const struct grt_learner *l = f->l;
-    uint64_t samples = f->x.shape[0];
+    f->again = l->twice;
     record_forward(f, true);
-    grt_graph_copy(f->graph, share_of(f, l->all_x, 1, samples), f->x.range);
-    grt_graph_copy(f->graph, share_of(f, l->all_y, l->views, samples), f->y.range);
+    f->again = false;
+    if (l->twice) {
+        grt_graph_copy(f->graph, kept_x(f), f->x.range);
+    }
+    order_views(f, l->all_y, place_of(f), &f->y, false);
 }
 
-// The loss over all micro-batches, then each forward again, and back.
+// The loss of this graph's samples and its gradient, by the batches of the step that they are in.
+static void record_contrast(struct recording *f) {
+    const struct grt_learner *l = f->l;
+    uint64_t all = f->desc->whole > 0 ? f->desc->whole : l->shared ? l->whole.samples : f->rows;
+    uint64_t place = f->desc->place, end = place + f->rows, views = l->views;
+    grt_graph_fill(f->graph, l->loss_parts->range, 0);
+    f->micro = 0;
+    for (uint64_t at = place / l->whole.batch * l->whole.batch; at < end; at += l->whole.batch) {
+        uint64_t count = all - at < l->whole.batch ? all - at : l->whole.batch;
+        uint64_t from = at > place ? at : place, to = at + count < end ? at + count : end;
+        struct grt_loss_desc loss = loss_of(f, l->all_y, l->all_dy, f->rows);
+        loss.block = views;
+        loss.among = (struct grt_loss_rows){views * at, views * count};
+        loss.own = (struct grt_loss_rows){views * from, views * (to - from)};
+        loss.dy_first = views * place;
+        grt_op_loss(f->graph, &loss);
+        f->micro++;
+    }
+}
+
+// A micro-batch back, forward again before that where there are several.
+static void record_back(struct recording *f) {
+    struct grt_learner *l = f->l;
+    struct grt_tensor x;
+    if (l->twice) {
+        grt_graph_copy(f->graph, f->x.range, kept_x(f));
+        x = record_forward(f, true);
+    } else {
+        x = l->x16 ? grt_nn_rows(l->x16, l->views * f->x.shape[0]) : f->x;
+    }
+    order_views(f, l->all_dy, f->micro * l->micro, &f->dy, true);
+    recording_phase(f, "backward");
+    struct grt_pass pass = pass_of(f, true);
+    grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
+}
+
+// The loss, then each micro-batch.
 static void record_second(struct recording *f) {
     struct grt_learner *l = f->l;
-    struct grt_tensor y = grt_nn_rows(l->all_y, l->views * f->rows);
-    struct grt_tensor dy = grt_nn_rows(l->all_dy, l->views * f->rows);
-    uint64_t count = f->micro;
-    f->micro = 0;
-    struct grt_loss_desc loss = loss_of(f, &y, &dy, f->rows);
-    loss.block = l->views * l->micro;
-    grt_op_loss(f->graph, &loss);
-    f->again = true;
-    for (f->micro = 0; f->micro < count; f->micro++) {
+    record_contrast(f);
+    for (f->micro = 0; f->micro * l->micro < f->rows; f->micro++) {
         uint64_t left = f->rows - f->micro * l->micro, rows = left < l->micro ? left : l->micro;
         f->x = grt_nn_rows(l->x, rows);
         recording_see(f, rows);
-        grt_graph_copy(f->graph, f->x.range, share_of(f, l->all_x, 1, rows));
-        struct grt_tensor x = record_forward(f, true);
-        grt_graph_copy(f->graph, f->dy.range, share_of(f, l->all_dy, l->views, rows));
-        recording_phase(f, "backward");
-        struct grt_pass pass = pass_of(f, true);
-        grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
+        record_back(f);
     }
-    f->again = false;
+}
+
+static void record_embedding(struct recording *f) {
+    for (f->micro = first_micro(f); recording_feed(f, true); f->micro++) {
+        record_first(f);
+    }
+}
+
+static void record_meeting(struct recording *f) {
+    struct grt_learner *l = f->l;
+    uint64_t bytes = l->views * l->outputs * 4;
+    struct grt_range own = grt_op_part(l->all_y->range, l->whole.first * bytes, l->whole.own * bytes);
+    if (l->net.together.ranks > 1) {
+        grt_net_gather(&l->net, f->graph, own, l->all_y->range);
+    }
 }
 
 static void record_gradients(struct recording *f) {
+    if (f->l->shared) {
+        record_second(f);
+        return;
+    }
     for (f->micro = first_micro(f); recording_feed(f, true); f->micro++) {
         if (f->l->exact) {
             record_first(f);
@@ -215,7 +288,7 @@ static void record_update(struct recording *f) {
         grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
                         .state = l->state, .history = l->history,
                         .loss_parts = l->loss_parts->range,
-                        .loss_part_count = (l->exact ? 1 : (uint32_t)f->micro) * GRT_LOSS_PARTS,
+                        .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
                         .norm_parts = l->norm_parts, .norms = f->norms, .norm_count = f->norm_count,
                         .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
                         .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
@@ -396,6 +469,27 @@ static const char *missing(const struct recording *f, uint64_t rows, bool with_t
 
 typedef void record_fn(struct recording *f);
 
+// The same of a loss over the samples of several learners.
+static const char *unshared(const struct recording *f, record_fn *one, uint64_t rows) {
+    const struct grt_learner *l = f->l;
+    const struct grt_step_desc *d = f->desc;
+    const struct grt_whole *w = &l->whole;
+    bool embeds = one == record_embedding, back = one == record_gradients;
+    if (!l->shared) {
+        return embeds || one == record_meeting ? "the loss is over this learner's samples alone"
+                                               : NULL;
+    }
+    if (one == record_step) {
+        return "the loss is over the samples of several learners: it is taken in parts";
+    }
+    uint64_t all = d->whole > 0 ? d->whole : w->samples;
+    if ((embeds || back) && (d->part > 0 || d->data || all > w->samples || d->place < w->first ||
+                             d->place + rows > w->first + w->own || d->place + rows > all)) {
+        return "they are not among this learner's samples of the step";
+    }
+    return NULL;
+}
+
 static struct grt_graph *record(struct recording *f, const char *label, record_fn *one) {
     struct grt_learner *l = f->l;
     const struct grt_step_desc *desc = f->desc;
@@ -405,8 +499,13 @@ static struct grt_graph *record(struct recording *f, const char *label, record_f
     }
     uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
     bool predicts = one == record_prediction, updates = one == record_update_alone;
-    const char *why = updates && rows <= l->desc.batch ? NULL : missing(f, rows, !predicts);
-    if (!why && (updates || one == record_gradients) && desc->steps > 1) {
+    bool without = updates || one == record_meeting || (l->shared && one == record_gradients);
+    const char *why = unshared(f, one, rows);
+    if (!why && (!without || rows > l->desc.batch)) {
+        why = missing(f, rows, !predicts);
+    }
+    if (!why && (without || one == record_gradients || one == record_embedding) &&
+        desc->steps > 1) {
         why = "several steps want an update between them";
     }
     if (!why && predicts && (desc->steps > 1 || !has_samples(&f->out, rows * y_row_bytes(l)))) {
@@ -450,6 +549,14 @@ struct grt_graph *grt_learner_gradients(struct grt_learner *l, const struct grt_
 
 struct grt_graph *grt_learner_update(struct grt_learner *l, const struct grt_step_desc *desc) {
     return record_training(l, desc, "update", record_update_alone);
+}
+
+struct grt_graph *grt_learner_embed(struct grt_learner *l, const struct grt_step_desc *desc) {
+    return record_training(l, desc, "embedding", record_embedding);
+}
+
+struct grt_graph *grt_learner_meet(struct grt_learner *l) {
+    return record_training(l, grt_step_desc(.rows = 1), "meeting", record_meeting);
 }
 
 struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {

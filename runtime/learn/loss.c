@@ -39,7 +39,7 @@ static bool check_outputs(struct grt_graph *graph, const struct grt_loss_desc *d
                count > grt_op_reach(grt_graph_dev(graph))) {
         why = "what the model gave must be [rows][outputs] of f32 that a binding reaches";
     } else if (d->dy &&
-               (grt_tensor_count(d->dy) != count ||
+               ((grt_tensor_count(d->dy) != count && d->own.count == 0) ||
                 (d->dy->dtype != GRT_F32 && d->dy->dtype != GRT_F16 && d->dy->dtype != GRT_BF16))) {
         why = "the gradient must be f32, f16 or bf16, one for each output";
     } else if (!d->parts.buf || !d->state.buf) {

@@ -23,8 +23,22 @@ uint64_t grt_loss_scratch(enum grt_loss loss, uint64_t rows, uint64_t cols) {
     return loss == GRT_LOSS_NT_XENT ? 2 * aligned(rows * cols * 4) + 2 * aligned(rows * 4) : 0;
 }
 
+static struct grt_loss_rows among_of(const struct grt_loss_desc *d) {
+    return d->among.count > 0 ? d->among : (struct grt_loss_rows){0, d->y->shape[0]};
+}
+
+static struct grt_loss_rows own_of(const struct grt_loss_desc *d) {
+    return d->own.count > 0 ? d->own : among_of(d);
+}
+
+static bool within(struct grt_loss_rows rows, struct grt_loss_rows all) {
+    return rows.first >= all.first && rows.first - all.first <= all.count &&
+           rows.count <= all.count - (rows.first - all.first);
+}
+
 static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
-    uint64_t rows = d->y->shape[0];
+    struct grt_loss_rows among = among_of(d), own = own_of(d);
+    uint64_t rows = among.count;
     const char *why = NULL;
     if (d->target) {
         why = "there are no targets";
@@ -34,6 +48,9 @@ static bool check(struct grt_graph *graph, const struct grt_loss_desc *d) {
         why = "there are no classes";
     } else if (d->temperature != 0.0f && !(d->temperature >= (float)GRT_LEAST_TEMPERATURE)) {
         why = "the temperature is below 0.025";
+    } else if (!within(among, (struct grt_loss_rows){0, d->y->shape[0]}) || !within(own, among) ||
+               (d->dy && !within(own, (struct grt_loss_rows){d->dy_first, d->dy->shape[0]}))) {
+        why = "there are no such rows";
     }
     return loss_accept(graph, d, why) &&
            grt_op_scratch(graph, "loss nt_xent", d->y->label, d->scratch,
@@ -45,14 +62,19 @@ void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
         return;
     }
     const struct grt_dev *dev = grt_graph_dev(graph);
-    uint64_t rows = d->y->shape[0], cols = d->y->shape[1], numbers = rows * cols * 4;
+    struct grt_loss_rows among = among_of(d), own = own_of(d);
+    uint64_t rows = among.count, cols = d->y->shape[1], numbers = rows * cols * 4;
     uint32_t tile = tile_of(dev);
     const struct nt_xent_params params = {
         .rows = (uint32_t)rows,
         .cols = (uint32_t)cols,
         .block = (uint32_t)(d->block > 0 && d->block < rows ? d->block : rows),
         .share = (float)(1.0 / (double)(d->samples ? d->samples : rows)),
-        .rate = 1.0f / (d->temperature > 0.0f ? d->temperature : 0.5f)};
+        .rate = 1.0f / (d->temperature > 0.0f ? d->temperature : 0.5f),
+        .from = (uint32_t)among.first,
+        .first = (uint32_t)(own.first - among.first),
+        .count = (uint32_t)own.count,
+        .to = (uint32_t)among.first - (uint32_t)d->dy_first};
     struct grt_range unit = grt_op_part(d->scratch, 0, numbers);
     struct grt_range g = grt_op_part(d->scratch, aligned(numbers), numbers);
     struct grt_range over = grt_op_part(d->scratch, 2 * aligned(numbers), rows * 4);
@@ -70,7 +92,7 @@ void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
         return;
     }
     bool narrow = d->dy->dtype != GRT_F32;
-    uint64_t tiles = (rows + tile - 1) / tile;
+    uint64_t tiles = (own.count + tile - 1) / tile;
     const uint32_t grid[3] = {(uint32_t)(tiles < 65535 ? tiles : 65535), 1, 1};
     grt_op_launch(
         graph,

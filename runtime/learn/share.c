@@ -135,6 +135,14 @@ bool grt_share_begin(struct grt_share *s) {
     return true;
 }
 
+bool grt_share_undo(struct grt_share *s) {
+    if (!s->before) {
+        return true;
+    }
+    memcpy(grt_buf_host(s->back), s->before, s->kept * sizeof *s->before);
+    return grt_graph_run(s->restore);
+}
+
 // What the targets of so many rows weigh together, of parts of their mean.
 static float weight_of(const float *parts, uint64_t count, uint32_t rows) {
     double sum = 0;
@@ -175,12 +183,10 @@ bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *num
     }
     memset(numbers + there, 0, (means - there) * sizeof *numbers);
     numbers[means + s->kept] = (float)squares_of(down, s->grads);
-    if (!s->before) {
-        return true;
+    if (s->before) {
+        memcpy(numbers + means, down + means, s->kept * sizeof *numbers);
     }
-    memcpy(numbers + means, down + means, s->kept * sizeof *numbers);
-    memcpy(grt_buf_host(s->back), s->before, s->kept * sizeof *s->before);
-    return grt_graph_run(s->restore);
+    return grt_share_undo(s);
 }
 
 bool grt_share_give(struct grt_share *s, uint32_t count, const float *numbers) {

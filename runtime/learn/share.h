@@ -31,6 +31,8 @@ uint64_t grt_share_count(const struct grt_share *share);
 
 // Before the first micro-batch of a step.
 bool grt_share_begin(struct grt_share *share);
+// A step that is given up: modules keep what they kept before it.
+bool grt_share_undo(struct grt_share *share);
 // Behind the gradients of `rows` samples, of which the step has `all`: waits and reads.
 bool grt_share_take(struct grt_share *share, uint32_t rows, uint32_t all, float *numbers);
 // Of such a sum over all micro-batches: the sum of the squares of their gradients' lengths, and the

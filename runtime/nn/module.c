@@ -84,7 +84,11 @@ void grt_net_scratch(struct grt_net *net, uint64_t bytes) {
 }
 
 void grt_net_finish(struct grt_net *net) {
+    grt_buf_destroy(&net->down);
+    grt_buf_destroy(&net->up);
+    free(net->all);
     free(net->layers);
+    net->all = NULL;
     net->layers = NULL;
     net->layer_count = 0;
 }

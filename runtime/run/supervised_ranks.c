@@ -9,6 +9,9 @@
 // the same for every number of ranks: so are the bits. Each rank reads the rows of its own
 // micro-batches, then all sum and make the same update. The sum is one exchange behind the last
 // micro-batch of a step: gradients that are known earlier could go earlier, layer by layer.
+//
+// Where samples are told apart from each other, all micro-batches go forward first, ranks exchange
+// what became of them, and each goes back with its own (struct grt_whole of learner.h).
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +27,7 @@
 #define SAME_EVERY 100  // steps between comparisons of the weights
 
 struct recorded {
-    uint32_t leaf, rows;
+    uint32_t rows, all;
     struct grt_graph *graph;
 };
 
@@ -38,7 +41,9 @@ struct supervised_ranks {
     struct grt_share *share;
     struct grt_buf *in;  // x and y of a micro-batch
     uint64_t y_at;
-    struct recorded *graphs;  // two for each micro-batch: a full one, and the last of an epoch
+    struct recorded *graphs;  // two for each micro-batch: of a full step, and of an epoch's last
+    struct recorded *embeds;  // the same, where samples are told apart from those of all; or NULL
+    struct grt_graph *meet;   // behind those
     struct grt_graph *update;
     struct grt_comm_tree *tree;                  // of what is shared
     float *weights;                              // to be compared
@@ -77,6 +82,31 @@ static uint64_t of_checkpoint(const struct grt_supervised *run) {
     return count;
 }
 
+static bool gather(void *comm, void *all, uint64_t each) {
+    return grt_comm_gather(comm, all, each);
+}
+
+// Samples are told apart from those of their batch, or of all batches of the step, wherever these
+// are cut into micro-batches.
+static bool tell_apart(struct grt_supervised *run) {
+    const struct supervised_ranks *r = run->ranks;
+    struct grt_learner_desc *d = &run->task.learner;
+    uint32_t batch = d->exact ? r->step : (uint32_t)run->task.config.batch_size;
+    if (grt_loss_has_targets(d->loss)) {
+        return true;
+    }
+    if (r->leaf % batch != 0 && batch % r->leaf != 0) {
+        return grt_fail(GRT_CONFIG,
+                        "a micro-batch of %u samples and a batch of %u, which are told apart, do "
+                        "not divide each other: accumulate_exact=true, or other micro_batches",
+                        r->leaf, batch);
+    }
+    d->exact = false;
+    d->whole = (struct grt_whole){
+        .samples = r->step, .batch = batch, .first = r->first * r->leaf, .own = r->count * r->leaf};
+    return true;
+}
+
 bool supervised_share_out(struct grt_supervised *run) {
     struct grt_learner_desc *d = &run->task.learner;
     uint32_t ranks = grt_comm_ranks(run->desc.comm);
@@ -111,7 +141,8 @@ bool supervised_share_out(struct grt_supervised *run) {
     // A learner is for one of them. They may be cut further, as accumulate says.
     d->batch = run->ranks->leaf;
     d->accumulate = (d->batch + batch - 1) / batch;
-    return true;
+    d->together = (struct grt_together){grt_comm_rank(run->desc.comm), ranks, gather, run->desc.comm};
+    return tell_apart(run);
 }
 
 bool supervised_agree_memory(struct grt_supervised *run) {
@@ -167,7 +198,12 @@ bool supervised_ranks_open(struct grt_supervised *run) {
         grt_buf_create(run->desc.dev, grt_buf_desc(.size = r->y_at + r->leaf * y,
                                                    .kind = GRT_BUF_UPLOAD, .label = "micro-batch"));
     r->update = r->in ? grt_learner_update(run->learner, grt_step_desc(.rows = r->leaf)) : NULL;
-    return r->update != NULL;
+    if (!r->update || run->task.learner.whole.samples == 0) {
+        return r->update != NULL;
+    }
+    r->embeds = calloc((size_t)r->count * 2, sizeof *r->embeds);
+    r->meet = r->embeds ? grt_learner_meet(run->learner) : NULL;
+    return r->meet || (!r->embeds && grt_fail(GRT_NO_MEMORY, "no host memory for graphs"));
 }
 
 void supervised_ranks_close(struct grt_supervised *run) {
@@ -178,12 +214,17 @@ void supervised_ranks_close(struct grt_supervised *run) {
     for (uint32_t i = 0; r->graphs && i < 2 * r->count; i++) {
         grt_graph_destroy(&r->graphs[i].graph);
     }
+    for (uint32_t i = 0; r->embeds && i < 2 * r->count; i++) {
+        grt_graph_destroy(&r->embeds[i].graph);
+    }
+    grt_graph_destroy(&r->meet);
     grt_comm_tree_destroy(&r->tree);
     free(r->weights);
     grt_graph_destroy(&r->update);
     grt_share_destroy(&r->share);
     grt_buf_destroy(&r->in);
     free(r->graphs);
+    free(r->embeds);
     free(r);
     run->ranks = NULL;
 }
@@ -200,24 +241,40 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 
 // ---- a step ----
 
-static struct grt_graph *graph_of(struct grt_supervised *run, uint32_t leaf, uint32_t rows) {
+typedef struct grt_graph *record_fn(struct grt_learner *learner, const struct grt_step_desc *desc);
+
+// Of `rows` samples, in a step of `all`; `in`: it reads them.
+static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
+                                  record_fn *record, uint32_t leaf, uint32_t rows, uint32_t all,
+                                  struct grt_buf *in) {
     struct supervised_ranks *r = run->ranks;
-    struct recorded *at = &r->graphs[2 * leaf + (rows < r->leaf)];
-    if (at->graph && at->rows == rows) {
+    struct recorded *at = &graphs[2 * leaf + (all < r->step)];
+    if (at->graph && at->rows == rows && at->all == all) {
         return at->graph;
     }
     grt_graph_destroy(&at->graph);
-    uint32_t number = (r->first + leaf) * run->task.learner.accumulate;
-    *at = (struct recorded){leaf, rows, NULL};
-    at->graph = grt_learner_gradients(
-        run->learner, grt_step_desc(.rows = rows, .micro_first = number, .x = {r->in, 0, r->y_at},
-                                    .y = {r->in, r->y_at, grt_buf_size(r->in) - r->y_at}));
+    struct grt_step_desc desc = {.rows = rows,
+                                 .micro_first = (r->first + leaf) * run->task.learner.accumulate,
+                                 .whole = r->embeds ? all : 0,
+                                 .place = (r->first + leaf) * r->leaf};
+    if (in) {
+        desc.x = (struct grt_range){in, 0, r->y_at};
+        desc.y = (struct grt_range){in, r->y_at, grt_buf_size(in) - r->y_at};
+    }
+    *at = (struct recorded){rows, all, NULL};
+    at->graph = record(run->learner, &desc);
     return at->graph;
 }
 
-// The numbers of one micro-batch.
-static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, float *numbers,
-                      struct grt_feed_done *done) {
+// Samples of a micro-batch of a step of `all`.
+static uint32_t rows_of(const struct supervised_ranks *r, uint32_t leaf, uint32_t all) {
+    uint32_t before = (r->first + leaf) * r->leaf, left = all > before ? all - before : 0;
+    return left < r->leaf ? left : r->leaf;
+}
+
+// Reads the samples of a micro-batch and runs what takes them.
+static bool feed(struct grt_supervised *run, uint32_t leaf, uint32_t all,
+                 struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
     struct grt_batch batch;
     if (!grt_loader_next(run->train_loader, &batch)) {
@@ -226,25 +283,63 @@ static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, f
     done->waited += batch.waited;
     done->stalled += batch.waited;
     bool good = true;
-    if (batch.rows == 0) {
-        memset(numbers, 0, grt_share_count(r->share) * sizeof *numbers);
-    } else {
-        struct grt_graph *graph = graph_of(run, leaf, batch.rows);
+    if (batch.rows > 0) {
+        struct grt_graph *graph = graph_of(run, r->embeds ? r->embeds : r->graphs,
+                                           r->embeds ? grt_learner_embed : grt_learner_gradients,
+                                           leaf, batch.rows, all, r->in);
         char *in = grt_buf_host(r->in);
+        good = graph && grt_dev_wait(run->desc.dev);
         memcpy(in, batch.x, batch.rows * grt_learner_x_bytes(run->learner));
         if (batch.y) {
             memcpy(in + r->y_at, batch.y, batch.rows * grt_learner_y_bytes(run->learner));
         }
-        good = graph && grt_graph_run(graph) && grt_share_take(r->share, batch.rows, all, numbers);
+        good = good && grt_graph_run(graph);
     }
     grt_loader_release(run->train_loader, &batch);
     return good;
+}
+
+// The numbers of one micro-batch.
+static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, float *numbers,
+                      struct grt_feed_done *done) {
+    struct supervised_ranks *r = run->ranks;
+    uint32_t rows = rows_of(r, leaf, all);
+    if (!r->embeds && !feed(run, leaf, all, done)) {
+        return false;
+    }
+    if (rows == 0) {
+        memset(numbers, 0, grt_share_count(r->share) * sizeof *numbers);
+        return true;
+    }
+    if (r->embeds) {
+        struct grt_graph *graph =
+            graph_of(run, r->graphs, grt_learner_gradients, leaf, rows, all, NULL);
+        if (!graph || !grt_graph_run(graph)) {
+            return false;
+        }
+    }
+    return grt_share_take(r->share, rows, all, numbers);
+}
+
+// All micro-batches forward, and what all ranks made of them.
+static bool embed(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
+    struct supervised_ranks *r = run->ranks;
+    for (uint32_t leaf = 0; r->embeds && leaf < r->count; leaf++) {
+        if (!feed(run, leaf, all, done)) {
+            return false;
+        }
+    }
+    return !r->embeds || grt_graph_run(r->meet);
 }
 
 static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
     if (!grt_share_begin(r->share)) {
         return false;
+    }
+    if (!embed(run, all, done)) {
+        // Norms may have taken statistics of a step that is not made.
+        return grt_share_undo(r->share) && false;
     }
     grt_comm_tree_begin(r->tree);
     for (uint32_t leaf = 0; leaf < r->count; leaf++) {
@@ -279,11 +374,12 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
 
 // The gradient noise scale of McCandlish et al. (arXiv 1812.06162, A.1), by the lengths of the
 // gradients of micro-batches and of the step: the trace of the covariance, and the square of the
-// true gradient's length, each without bias. Class weights make other means.
+// true gradient's length, each without bias. Class weights make other means, and samples that are
+// told apart from each other do not count by themselves.
 static struct supervised_noise measure_noise(const struct supervised_ranks *r, const float *sum,
                                              uint32_t rows) {
     double each, whole, parts = r->all;
-    if (r->all < 2 || rows != r->step || r->weighted) {
+    if (r->all < 2 || rows != r->step || r->weighted || r->embeds) {
         return (struct supervised_noise){0};
     }
     grt_share_lengths(r->share, sum, &each, &whole);
@@ -304,7 +400,7 @@ static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bo
     uint32_t rows = left < r->step ? (uint32_t)left : r->step;
     *taken = false;
     if (!take_leaves(run, rows, done)) {
-        return false;
+        return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
     }
     grt_run_asked_to_stop(run->driver);  // tells the vote what this rank wants
     const float *sum = grt_comm_vote(comm) ? grt_comm_tree_sum(r->tree) : NULL;

@@ -193,6 +193,73 @@ static void graphs_follow_each_other(void **state) {
     grt_graph_destroy(&back);
 }
 
+struct turns {
+    uint32_t count, fails_at;
+    uint64_t numbers[8];
+};
+
+// What the device wrote before is there, and what the host writes is read after.
+static bool add_one(void *context, uint64_t number) {
+    struct turns *t = context;
+    *(uint32_t *)grt_buf_host(kit.up) = *(uint32_t *)grt_buf_host(kit.down) + 1;
+    t->numbers[t->count++ % 8] = number;
+    return t->count != t->fails_at;
+}
+
+// A host that counts on: before the first command, between commands, twice in a row, and behind the
+// last.
+static void turns_of_the_host(void **state) {
+    (void)state;
+    struct turns turns = {0};
+    struct grt_range a = kit_part(kit.a, 0, 4);
+    uint32_t word = 0;
+    *(uint32_t *)grt_buf_host(kit.down) = 0;
+    assert_true(grt_buf_write(kit.a, 0, &word, 4));
+    struct grt_graph *graph = kit_graph();
+    grt_graph_host(graph, add_one, &turns, 7);
+    for (uint32_t i = 0; i < 2; i++) {
+        grt_graph_copy(graph, kit_part(kit.down, 0, 4), a);
+        grt_graph_host(graph, add_one, &turns, i);
+        grt_graph_copy(graph, a, kit_part(kit.up, 0, 4));
+    }
+    grt_graph_host(graph, add_one, &turns, 8);
+    grt_graph_host(graph, add_one, &turns, 9);
+    assert_true(grt_graph_bake(graph));
+    assert_int_equal(grt_graph_stats(graph).hosts, 5);
+    assert_int_equal(grt_graph_stats(graph).segments, 3);
+    static const uint64_t numbers[] = {7, 0, 1, 8, 9};
+    for (uint32_t run = 1; run <= 4; run++) {
+        turns.count = 0;
+        assert_true(grt_graph_run(graph));
+        assert_int_equal(turns.count, 5);
+        assert_memory_equal(turns.numbers, numbers, sizeof numbers);
+        assert_true(grt_buf_read(kit.a, 0, &word, 4));
+        assert_int_equal(word, 2 * run);
+    }
+    // The turns alone: the device does nothing.
+    turns.count = 0;
+    assert_true(grt_graph_run_hosts(graph));
+    assert_int_equal(turns.count, 5);
+    // One that fails ends the run: what comes behind it is not done.
+    turns = (struct turns){.fails_at = 2};
+    assert_false(grt_graph_run(graph));
+    assert_int_equal(turns.count, 2);
+    assert_true(grt_buf_read(kit.a, 0, &word, 4));
+    assert_int_equal(word, 8);
+    grt_graph_destroy(&graph);
+    graph = kit_graph();
+    grt_graph_host(graph, NULL, NULL, 0);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "nothing to call");
+    grt_graph_destroy(&graph);
+    graph = kit_graph();
+    grt_graph_aside(graph);
+    grt_graph_copy(graph, a, kit_part(kit.up, 0, 4));
+    grt_graph_host(graph, add_one, &turns, 0);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "the host has no turn");
+    grt_graph_destroy(&graph);
+    TEST_REFUSED(grt_graph_run_hosts(NULL), GRT_INVALID, "no graph");
+}
+
 static void phases(void **state) {
     (void)state;
     static const char *const names[3] = {"first", "second", "empty"};
@@ -251,6 +318,6 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(one_barrier_serves_all_before),     KIT_CASE(upload_compute_readback),
     KIT_CASE(replayed_without_waiting),          KIT_CASE(runs_without_allocating),
     KIT_CASE(graphs_follow_each_other),          KIT_CASE(phases),
-    KIT_CASE(buffer_destroyed_before_its_graph),
+    KIT_CASE(buffer_destroyed_before_its_graph), KIT_CASE(turns_of_the_host),
 };
 TEST_SUITE(graph, true, cases);

@@ -501,6 +501,148 @@ static void norms_once(void **state) {
     pair_end(&q);
 }
 
+// ---- one loss over several learners ----
+
+struct rank {
+    struct grt_learner *learner;
+    unsigned char theirs[2][2 * SAMPLES * OUTPUTS * 4];  // of each rank
+    uint32_t number;
+};
+
+static bool hand_over(void *context, void *all, uint64_t each) {
+    struct rank *r = context;
+    memcpy(r->theirs[r->number], (char *)all + r->number * each, each);
+    memcpy((char *)all + (1 - r->number) * each, r->theirs[1 - r->number], each);
+    return true;
+}
+
+// Runs a graph of a part, `first` being its first sample, and lets go of it.
+static void part_run(struct grt_graph *graph) {
+    assert_non_null(graph);
+    learn_run(graph, 1);
+    grt_graph_destroy(&graph);
+}
+
+static struct grt_step_desc part_of(uint32_t place, uint32_t part, uint32_t rows,
+                                    uint32_t accumulate) {
+    uint32_t left = rows > place ? rows - place : 0;
+    return (struct grt_step_desc){.rows = left < part ? left : part,
+                                  .micro_first = place / part * accumulate,
+                                  .whole = rows,
+                                  .place = place};
+}
+
+// Two learners that each have half of a step's samples, in parts of their own, come to the loss and
+// the gradient of one that has all: of all samples, and of batches of them; of a full step, and of
+// one whose last parts are short or empty.
+static void shared_out(void **state) {
+    (void)state;
+    static const struct plan bent = {NET, true};
+    static const struct {
+        uint32_t part, accumulate, batch, rows;
+    } ways[] = {{6, 1, 12, 12}, {6, 2, 12, 12}, {3, 1, 12, 11}, {3, 1, 6, 12}, {6, 2, 3, 12}, {3, 2, 12, 5}};
+    for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+        uint32_t part = ways[w].part, rows = ways[w].rows;
+        struct pair_learner one = pair_begin(&bent, SAMPLES / ways[w].batch, false, flat_shape);
+        double want = pair_step(&one, rows, 1), got = 0;
+        struct rank ranks[2] = {0};
+        for (uint32_t r = 0; r < 2; r++) {
+            struct grt_learner_desc d = *grt_learner_desc_of(one.learner);
+            ranks[r].number = d.together.rank = r;
+            d.batch = part;
+            d.accumulate = ways[w].accumulate;
+            d.whole = (struct grt_whole){SAMPLES, ways[w].batch, r * SAMPLES / 2, SAMPLES / 2};
+            d.together = (struct grt_together){r, 2, hand_over, &ranks[r]};
+            ranks[r].learner = grt_learner_create(test.dev, &d);
+            assert_non_null(ranks[r].learner);
+            assert_true(grt_learner_alloc(ranks[r].learner));
+            learn_set_parameters(ranks[r].learner);
+            for (uint32_t at = r * SAMPLES / 2; at < (r + 1) * SAMPLES / 2; at += part) {
+                struct grt_step_desc desc = part_of(at, part, rows, ways[w].accumulate);
+                desc.x = (struct grt_range){one.x, at * WIDTH * 4, 0};
+                if (desc.rows > 0) {
+                    part_run(grt_learner_embed(ranks[r].learner, &desc));
+                }
+            }
+        }
+        // There is one process: the first hears of the second when it asks again.
+        for (uint32_t turn = 0; turn < 3; turn++) {
+            part_run(grt_learner_meet(ranks[turn % 2].learner));
+            memcpy(ranks[1 - turn % 2].theirs[turn % 2], ranks[turn % 2].theirs[turn % 2],
+                   sizeof ranks->theirs[0]);
+        }
+        uint64_t count = grt_learner_parameters(one.learner), at = 0;
+        double *sum = calloc(count, sizeof *sum);
+        assert_non_null(sum);
+        const struct grt_tensor *t;
+        for (uint32_t place = 0; place < rows; place += part) {
+            struct grt_learner *l = ranks[place / (SAMPLES / 2)].learner;
+            struct grt_step_desc desc = part_of(place, part, rows, ways[w].accumulate);
+            double share = (double)desc.rows / rows;
+            struct grt_learn_state after;
+            part_run(grt_learner_gradients(l, &desc));
+            at = 0;
+            for (uint32_t i = 0; (t = grt_learner_tensor(l, GRT_TENSOR_GRAD, i, NULL)); i++) {
+                float *grads = learn_read(t);
+                for (uint64_t n = 0; n < grt_tensor_count(t); n++) {
+                    sum[at++] += share * (double)grads[n];
+                }
+                free(grads);
+            }
+            part_run(grt_learner_update(l, grt_step_desc(.rows = part)));
+            assert_true(grt_learner_state(l, &after));
+            got += share * (double)after.loss;
+        }
+        assert_int_equal(at, count);
+        assert_true(fabs(got - want) < 1e-6 * want);
+        struct test_compare compare = test_compare(test.dev, "shared out, way %d", (int)w);
+        at = 0;
+        for (uint32_t i = 0; (t = grt_learner_tensor(one.learner, GRT_TENSOR_GRAD, i, NULL)); i++) {
+            float *grads = learn_read(t);
+            for (uint64_t n = 0; n < grt_tensor_count(t); n++) {
+                test_compare_value(&compare, at, (float)sum[at],
+                                   (struct oracle_value){(double)grads[n], 2e-6});
+                at++;
+            }
+            free(grads);
+        }
+        test_compare_end(&compare);
+        free(sum);
+        grt_learner_destroy(&ranks[0].learner);
+        grt_learner_destroy(&ranks[1].learner);
+        pair_end(&one);
+    }
+}
+
+// What is not a part of it is refused, and so is a step that needs the others.
+static void shares_refused(void **state) {
+    (void)state;
+    static const struct plan net = {NET, false};
+    struct pair_learner one = pair_begin(&net, 1, false, flat_shape);
+    struct grt_step_desc desc = {.rows = 6, .place = 6, .x = {one.x, 0, 0}};
+    TEST_REFUSED(grt_learner_embed(one.learner, &desc), GRT_INVALID, "this learner's samples alone");
+    TEST_REFUSED(grt_learner_meet(one.learner), GRT_INVALID, "this learner's samples alone");
+    struct grt_learner_desc d = *grt_learner_desc_of(one.learner);
+    d.batch = 6;
+    d.whole = (struct grt_whole){SAMPLES, SAMPLES, 6, 3};
+    TEST_REFUSED(grt_learner_create(test.dev, &d), GRT_INVALID, "fewer than those of one");
+    d.whole.own = 6;
+    d.together.ranks = 2;
+    TEST_REFUSED(grt_learner_create(test.dev, &d), GRT_INVALID, "cannot be reached");
+    d.together.ranks = 0;
+    struct grt_learner *l = grt_learner_create(test.dev, &d);
+    assert_non_null(l);
+    assert_true(grt_learner_alloc(l));
+    TEST_REFUSED(grt_learner_step(l, &desc), GRT_INVALID, "the samples of several learners");
+    desc.place = 5;
+    TEST_REFUSED(grt_learner_embed(l, &desc), GRT_INVALID, "not among this learner's samples");
+    desc.place = 6;
+    desc.whole = 11;
+    TEST_REFUSED(grt_learner_gradients(l, &desc), GRT_INVALID, "not among this learner's samples");
+    grt_learner_destroy(&l);
+    pair_end(&one);
+}
+
 static void learners_refused(void **state) {
     (void)state;
     static const struct plan net = {NET, false};
@@ -522,5 +664,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(losses),  TEST_CASE(many_rows),  TEST_CASE(not_finite),
     TEST_CASE(refused), TEST_CASE(two_views),  TEST_CASE(slopes),
     TEST_CASE(exact),   TEST_CASE(norms_once), TEST_CASE(learners_refused),
+    TEST_CASE(shared_out), TEST_CASE(shares_refused),
 };
 TEST_SUITE(contrast, true, cases);
