@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Exchanges within a step, by a real Open MPI. NT-Xent tells a sample apart from those of all ranks:
+# the first step is that of NumPy over all samples at once, and 1, 2 and 4 ranks come to the same
+# bits on each kind of device; a rank that is killed costs nothing. Usage: together.sh GPURT
+
+set -uo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+gpurt=$(realpath "${1:?usage: together.sh GPURT}")
+# shellcheck source-path=SCRIPTDIR source=../../harness/command.sh
+. "$here/../../harness/command.sh"
+# shellcheck source-path=SCRIPTDIR source=ranks.sh
+. "$here/ranks.sh"
+cd "$tmp" || exit 1
+python=/usr/bin/python3 # Debian's, which has h5py
+
+# ---- the first step ----
+# 54 rows: the last step of an epoch has 6 of 16, so that of four micro-batches one is not full and
+# two are empty.
+expect 0 data make regression --samples 54 --features 4 --seed 3 -o d.h5
+expect 0 data order --data d.h5 --epoch 1 --format csv -o rows.csv batch_size=16 drop_last=false seed=3 validation_split=0
+cat >net.yaml <<'YAML'
+model: [{linear: 7}, tanh, {linear: 6}]
+projection: [6, 5]
+batch_size: 16
+drop_last: false
+seed: 3
+knn_every: 0
+num_workers: 1
+YAML
+layers="0 tanh 2 projection.0 relu projection.2"
+pairs=(train simclr --data d.h5 --config net.yaml --device ref)
+one=(max_steps=1 optimizer=sgd learning_rate=0.5 momentum=0 schedule=constant weight_decay=0)
+# numpy DIR LAYERS BATCH: the step that DIR and DIR.jsonl tell of.
+numpy() {
+    "$python" "$here/together.py" d.h5 rows.csv first/step-000000000000.h5 "$1/step-000000000001.h5" "$1.jsonl" 0.5 \
+        "$2" "$3" >"$tmp/out" 2>"$tmp/err" || wrong "$1 is not what NumPy has"
+}
+expect 0 "${pairs[@]}" epochs=0 checkpoint_dir=first
+for count in 2 4; do
+    ranks 0 "$count" "${pairs[@]}" "${one[@]}" checkpoint_dir=n$count --log n$count.jsonl
+    told 'told apart from the 31 others of its batch, in all micro-batches of all ranks'
+    numpy n$count "$layers" 16
+done
+# Two batches make a step: each is told apart by itself, or all of them are.
+two=("${one[@]}" batch_size=8 accumulate=2)
+ranks 0 2 "${pairs[@]}" "${two[@]}" checkpoint_dir=apart --log apart.jsonl
+told 'from the 15 others'
+numpy apart "$layers" 8
+ranks 0 2 "${pairs[@]}" "${two[@]}" accumulate_exact=true checkpoint_dir=exact --log exact.jsonl
+told 'from the 31 others'
+numpy exact "$layers" 16
+# A micro-batch of two batches.
+expect 0 "${pairs[@]}" "${one[@]}" batch_size=4 accumulate=4 micro_batches=2 checkpoint_dir=inner --log inner.jsonl
+numpy inner "$layers" 4
+refuse 78 'a micro-batch of 6 samples and a batch of 4' "${pairs[@]}" batch_size=4 accumulate=3 micro_batches=2 checkpoint_dir=u
+
+# ---- the same bits ----
+# Images with random views, dropout, and two pieces of each micro-batch.
+expect 0 data make shapes --samples 54 --classes 2 --pixels 8 -o i.h5
+cat >cnn.yaml <<'YAML'
+model: [{conv: 4}, relu, {dropout: 0.2}, {pool: mean}]
+projection: [8, 4]
+batch_size: 16
+drop_last: false
+seed: 2
+num_workers: 1
+YAML
+cnn=(train simclr --data i.h5 --config cnn.yaml epochs=1 micro_batches=4)
+for device in ref opencl vulkan; do
+    counts=(2)
+    [ $device = ref ] && counts=(2 4)
+    expect 0 "${cnn[@]}" --device $device checkpoint_dir=$device-1
+    for count in "${counts[@]}"; do
+        ranks 0 "$count" "${cnn[@]}" --device $device checkpoint_dir=$device-$count
+        same $device-1/step-000000000004.h5 $device-$count/step-000000000004.h5
+    done
+done
+# Norms keep their statistics once for each micro-batch, however often it goes forward.
+norm=(train simclr --data i.h5 --config norm.yaml --device ref micro_batches=4 knn_every=0 batch_size=8 accumulate=2
+    accumulate_exact=true)
+sed 's/relu, {drop/{norm: batch}, relu, {drop/' cnn.yaml >norm.yaml
+expect 0 "${norm[@]}" epochs=30 checkpoint_dir=whole
+expect 0 eval knn --data i.h5 --checkpoint whole --device ref
+
+# ---- a rank is gone ----
+begin_ranks 4 "${norm[@]}" epochs=30 log_interval=2 checkpoint_dir=cut --log cut.jsonl
+wait_for "row 6" rows cut.jsonl 6
+victim=$(rank_pid 2)
+begun=$SECONDS
+kill -KILL "$victim"
+ends "137 75" "rank 2 was killed"
+[ $((SECONDS - begun)) -le 10 ] || wrong "$((SECONDS - begun)) s to the end"
+told "^gpurt: error: rank 2 \(ref:0 .*, process $victim on .*\) has ended"
+told "interrupted; the checkpoint is in cut"
+ranks 0 2 "${norm[@]/micro_batches=4/--resume}" epochs=30 checkpoint_dir=cut
+told 'in 4 micro-batches'
+same whole/step-000000000120.h5 cut/step-000000000120.h5
+exit "$failed"
