@@ -60,7 +60,7 @@ struct grt_learner_desc {
     } whole;
     struct grt_together together;  // with other processes
     bool recompute;                // activation checkpointing
-    bool inference;  // no gradients, no optimizer: evaluate and predict only
+    bool inference;                // no gradients, no optimizer: evaluate and predict only
     uint64_t seed;
     const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
 };

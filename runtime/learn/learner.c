@@ -213,8 +213,8 @@ static void declare_contrast(struct grt_learner *l) {
         l->all_x = declare_samples(l, "all inputs", "acts", GRT_F32, l->whole.own, &d->input);
     }
     if (l->exact) {
-        l->all_y = declare(l, "all outputs", "acts", GRT_F32, views * l->whole.samples, l->outputs,
-                           0, 0);
+        l->all_y =
+            declare(l, "all outputs", "acts", GRT_F32, views * l->whole.samples, l->outputs, 0, 0);
         l->all_dy = declare(l, "all output gradients", "acts", l->net.dtype, views * d->batch,
                             l->outputs, 0, 0);
         grt_net_exchanges(&l->net, views * l->whole.own * l->outputs * 4);
@@ -295,8 +295,8 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     l->views = desc->views > 1 && !desc->inference ? desc->views : 1;
     l->shared = desc->whole.samples > 0 && !desc->inference;
     l->exact = l->shared || (desc->exact && !desc->inference && l->desc.accumulate > 1);
-    l->whole = l->shared ? desc->whole
-                         : (struct grt_whole){desc->batch, desc->batch, 0, desc->batch};
+    l->whole =
+        l->shared ? desc->whole : (struct grt_whole){desc->batch, desc->batch, 0, desc->batch};
     l->whole.batch = l->whole.batch < l->whole.samples ? l->whole.batch : l->whole.samples;
     l->twice = l->exact && l->whole.own > l->micro;
     l->module = desc->make(desc->of);
@@ -413,8 +413,8 @@ bool grt_learner_alloc(struct grt_learner *l) {
     }
     l->allocated = true;
     grt_params_place(&l->params);
-    return grt_net_meet(&l->net) && name_kept(l) && view_average(l) && write_rates(l) && write_weights(l) &&
-           grt_learner_reset(l, l->desc.seed);
+    return grt_net_meet(&l->net) && name_kept(l) && view_average(l) && write_rates(l) &&
+           write_weights(l) && grt_learner_reset(l, l->desc.seed);
 }
 
 bool grt_learner_reset(struct grt_learner *l, uint64_t seed) {

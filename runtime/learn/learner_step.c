@@ -252,7 +252,8 @@ static void record_embedding(struct recording *f) {
 static void record_meeting(struct recording *f) {
     struct grt_learner *l = f->l;
     uint64_t bytes = l->views * l->outputs * 4;
-    struct grt_range own = grt_op_part(l->all_y->range, l->whole.first * bytes, l->whole.own * bytes);
+    struct grt_range own =
+        grt_op_part(l->all_y->range, l->whole.first * bytes, l->whole.own * bytes);
     if (l->net.together.ranks > 1) {
         grt_net_gather(&l->net, f->graph, own, l->all_y->range);
     }
@@ -283,17 +284,17 @@ static void record_gradients(struct recording *f) {
 static void record_update(struct recording *f) {
     struct grt_learner *l = f->l;
     recording_phase(f, "optimizer");
-    grt_op_update(
-        f->graph,
-        grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
-                        .state = l->state, .history = l->history,
-                        .loss_parts = l->loss_parts->range,
-                        .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
-                        .norm_parts = l->norm_parts, .norms = f->norms, .norm_count = f->norm_count,
-                        .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
-                        .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
-                        .scaling = l->desc.precision == GRT_F16, .rates = l->rates,
-                        .average = l->average, .lengths = l->lengths));
+    grt_op_update(f->graph,
+                  grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
+                                  .state = l->state, .history = l->history,
+                                  .loss_parts = l->loss_parts->range,
+                                  .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
+                                  .norm_parts = l->norm_parts, .norms = f->norms,
+                                  .norm_count = f->norm_count,
+                                  .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
+                                  .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
+                                  .scaling = l->desc.precision == GRT_F16, .rates = l->rates,
+                                  .average = l->average, .lengths = l->lengths));
 }
 
 static void record_step(struct recording *f) {

@@ -21,12 +21,11 @@ bool grt_net_meet(struct grt_net *net) {
     if (all == 0) {
         return true;
     }
-    net->down = grt_buf_create(net->dev, grt_buf_desc(.size = net->exchanged,
-                                                      .kind = GRT_BUF_READBACK, .label = "own"));
-    net->up = net->down
-                  ? grt_buf_create(net->dev, grt_buf_desc(.size = all, .kind = GRT_BUF_UPLOAD,
-                                                          .label = "of all ranks"))
-                  : NULL;
+    net->down = grt_buf_create(
+        net->dev, grt_buf_desc(.size = net->exchanged, .kind = GRT_BUF_READBACK, .label = "own"));
+    net->up = net->down ? grt_buf_create(net->dev, grt_buf_desc(.size = all, .kind = GRT_BUF_UPLOAD,
+                                                                .label = "of all ranks"))
+                        : NULL;
     net->all = calloc(1, all);
     return net->up && (net->all || grt_fail(GRT_NO_MEMORY, "no host memory for an exchange"));
 }

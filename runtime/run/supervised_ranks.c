@@ -141,7 +141,8 @@ bool supervised_share_out(struct grt_supervised *run) {
     // A learner is for one of them. They may be cut further, as accumulate says.
     d->batch = run->ranks->leaf;
     d->accumulate = (d->batch + batch - 1) / batch;
-    d->together = (struct grt_together){grt_comm_rank(run->desc.comm), ranks, gather, run->desc.comm};
+    d->together =
+        (struct grt_together){grt_comm_rank(run->desc.comm), ranks, gather, run->desc.comm};
     return tell_apart(run);
 }
 

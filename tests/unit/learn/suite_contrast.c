@@ -540,7 +540,8 @@ static void shared_out(void **state) {
     static const struct plan bent = {NET, true};
     static const struct {
         uint32_t part, accumulate, batch, rows;
-    } ways[] = {{6, 1, 12, 12}, {6, 2, 12, 12}, {3, 1, 12, 11}, {3, 1, 6, 12}, {6, 2, 3, 12}, {3, 2, 12, 5}};
+    } ways[] = {{6, 1, 12, 12}, {6, 2, 12, 12}, {3, 1, 12, 11},
+                {3, 1, 6, 12},  {6, 2, 3, 12},  {3, 2, 12, 5}};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         uint32_t part = ways[w].part, rows = ways[w].rows;
         struct pair_learner one = pair_begin(&bent, SAMPLES / ways[w].batch, false, flat_shape);
@@ -620,7 +621,8 @@ static void shares_refused(void **state) {
     static const struct plan net = {NET, false};
     struct pair_learner one = pair_begin(&net, 1, false, flat_shape);
     struct grt_step_desc desc = {.rows = 6, .place = 6, .x = {one.x, 0, 0}};
-    TEST_REFUSED(grt_learner_embed(one.learner, &desc), GRT_INVALID, "this learner's samples alone");
+    TEST_REFUSED(grt_learner_embed(one.learner, &desc), GRT_INVALID,
+                 "this learner's samples alone");
     TEST_REFUSED(grt_learner_meet(one.learner), GRT_INVALID, "this learner's samples alone");
     struct grt_learner_desc d = *grt_learner_desc_of(one.learner);
     d.batch = 6;
@@ -661,9 +663,9 @@ static void learners_refused(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(losses),  TEST_CASE(many_rows),  TEST_CASE(not_finite),
-    TEST_CASE(refused), TEST_CASE(two_views),  TEST_CASE(slopes),
-    TEST_CASE(exact),   TEST_CASE(norms_once), TEST_CASE(learners_refused),
+    TEST_CASE(losses),     TEST_CASE(many_rows),      TEST_CASE(not_finite),
+    TEST_CASE(refused),    TEST_CASE(two_views),      TEST_CASE(slopes),
+    TEST_CASE(exact),      TEST_CASE(norms_once),     TEST_CASE(learners_refused),
     TEST_CASE(shared_out), TEST_CASE(shares_refused),
 };
 TEST_SUITE(contrast, true, cases);
