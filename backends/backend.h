@@ -94,6 +94,9 @@ struct grt_dev_fns {
     // `timed`: cmds_stamps() will be asked for the times of each command.
     void *(*cmds_create)(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t count,
                          uint32_t phase_count, enum grt_lane lane, bool timed);
+    // Of a list that was made `timed`: from its next run on only these commands need times. Its
+    // times were read. NULL where a list is timed whole.
+    void (*cmds_choose)(struct grt_dev *dev, void *native, const bool *chosen);
     // The list is not running.
     void (*cmds_destroy)(struct grt_dev *dev, void *native);
     // Queues the list behind what was queued before on its lane, starts it and returns; must not

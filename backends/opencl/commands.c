@@ -5,7 +5,8 @@
 //     gcl_op           launch    fill         write              one enqueue each
 //     event slot       0         1            2                  first and last op of a phase only
 //
-// In a timed list every op has an event, and its slot is its number.
+// In a timed list an op's slot is its number, and ops of commands that are not chosen have an event
+// only where a phase begins or ends.
 //
 // A dispatch has a cl_kernel of its own, or shares that of an equal one, whose arguments are set
 // when the list is made, so that a run is a loop of enqueue calls and nothing else. The queue is
@@ -220,12 +221,28 @@ static bool add_fill(struct gcl_dev *dev, struct gcl_cmds *list, const struct gr
     return true;
 }
 
+// chosen NULL: all.
+void gcl_cmds_choose(struct grt_dev *base, void *native, const bool *chosen) {
+    (void)base;
+    struct gcl_cmds *list = native;
+    for (uint32_t i = 0; i < list->count; i++) {
+        for (uint32_t op = list->first_ops[i]; op < list->first_ops[i + 1]; op++) {
+            list->ops[op].event = !chosen || chosen[i] ? (int32_t)op : -1;
+        }
+    }
+    for (uint32_t i = 0; i < list->phase_count; i++) {
+        const struct phase *phase = &list->phases[i];
+        if (phase->first >= 0) {
+            list->ops[phase->first].event = phase->first;
+            list->ops[phase->last].event = phase->last;
+        }
+    }
+}
+
 // Turns the phases' ops into event slots: two per phase, or one where first and last are the same.
 static void assign_events(struct gcl_cmds *list) {
     if (list->first_ops) {
-        for (uint32_t i = 0; i < list->op_count; i++) {
-            list->ops[i].event = (int32_t)i;
-        }
+        gcl_cmds_choose(NULL, list, NULL);
         return;
     }
     for (uint32_t i = 0; i < list->phase_count; i++) {
@@ -458,14 +475,18 @@ static cl_int ask_times(const struct gcl_cmds *list, uint32_t first, uint32_t la
 bool gcl_cmds_stamps(struct grt_dev *base, void *native, struct grt_stamps *stamps) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     const struct gcl_cmds *list = native;
-    cl_int code =
-        list->op_count > 0 ? gcl.clWaitForEvents(1, &list->events[list->op_count - 1]) : CL_SUCCESS;
+    uint32_t newest = list->op_count;
+    while (newest > 0 && !list->events[newest - 1]) {
+        newest--;
+    }
+    cl_int code = newest > 0 ? gcl.clWaitForEvents(1, &list->events[newest - 1]) : CL_SUCCESS;
     stamps->host = false;
     for (uint32_t i = 0; i < list->count && code == CL_SUCCESS; i++) {
         cl_ulong from = 0, to = 0;
         uint32_t first = list->first_ops[i], end = list->first_ops[i + 1];
-        code = end > first ? ask_times(list, first, end - 1, &from, &to) : CL_SUCCESS;
-        stamps->begin[i] = end > first ? gcl_clock_seconds(dev, from) : NAN;
+        bool has = end > first && list->events[first] && list->events[end - 1];
+        code = has ? ask_times(list, first, end - 1, &from, &to) : CL_SUCCESS;
+        stamps->begin[i] = has ? gcl_clock_seconds(dev, from) : NAN;
         stamps->end[i] = gcl_clock_seconds(dev, to);
     }
     return code == CL_SUCCESS || gcl_fail(dev, gcl_status(code, true), code,

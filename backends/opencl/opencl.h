@@ -184,6 +184,7 @@ void *gcl_cmds_create(struct grt_dev *dev, const struct grt_cmd *cmds, uint32_t 
 void gcl_cmds_destroy(struct grt_dev *dev, void *native);
 bool gcl_cmds_run(struct grt_dev *dev, void *native);
 bool gcl_cmds_times(struct grt_dev *dev, void *native, double *begin, double *end);
+void gcl_cmds_choose(struct grt_dev *base, void *native, const bool *chosen);
 bool gcl_cmds_stamps(struct grt_dev *dev, void *native, struct grt_stamps *stamps);
 
 // ---- address.c ----

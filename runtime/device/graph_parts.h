@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside runtime/: a graph, and what its files share. graph.c records, hazards.c finds what
 // must wait for what, graph_run.c cuts into submits and runs,
-// timed.c takes the times of commands under a timeline, timed_cost.c what that costs.
+// timed.c takes the times of commands under a timeline, timed_windows.c says of which, timed_cost.c
+// what that costs.
 #ifndef GRT_GRAPH_PARTS_H
 #define GRT_GRAPH_PARTS_H
 

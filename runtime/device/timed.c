@@ -6,8 +6,9 @@
 //     list 2   run 2 | ...            read, of a run that was queued four runs ago and is most
 //     list 3   run 3 | ...            often over.
 //
-// Where timestamps cost more than the timeline allows, the first run is timed and then one in so
-// many, which stands for those before it; the others take a fifth list, which has no timestamps.
+// Where times cost more than the timeline allows, only some commands of a run are timed, or only
+// some runs where a driver's list is timed whole (timed_windows.h says which); a run in which none
+// is takes a fifth list, which has no times.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,23 +17,29 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "graph_parts.h"
+#include "timed_windows.h"
 #include "timeline/timeline.h"
 
 #define RUNS 4
-#define MOST_PERIOD 64  // at least one run in so many is timed
 #define NO_NAME UINT32_MAX
 
+// A run whose times are not read yet, in a list of its own.
+struct timed_run {
+    void *native;
+    bool pending;
+    bool *chosen;    // [count]
+    double *stands;  // [kinds]: calls that a time of each kind stands for
+};
+
 struct grt_timed {
-    void *natives[RUNS];
-    void *plain;                              // without times; NULL: every run is timed
-    uint32_t pending[RUNS];                   // it stands for so many runs; 0: it was read
-    uint32_t turn;                            // the newest
-    uint32_t count;                           // commands
-    bool begun;                               // a run was timed since sums began
-    uint32_t passed;                          // runs without times since
-    double least;                             // seconds of the shortest that was read; 0: none
-    struct grt_command_time *commands, *run;  // what is known of each; the same of one run
-    uint32_t *phases;                         // name of the phase that begins here, or NO_NAME
+    struct timed_run runs[RUNS];
+    void *plain;     // without times; NULL: every command of every run is timed
+    uint32_t turn;   // the newest
+    uint32_t count;  // commands
+    uint64_t calls;  // runs that are not told yet
+    struct grt_windows windows;
+    struct grt_command_time *commands, *told;  // what is known of each; what is told at once
+    uint32_t *phases;                          // name of the phase that begins here, or NO_NAME
     double *begin, *end;
 };
 
@@ -96,37 +103,50 @@ static void describe(struct grt_timeline *t, const struct grt_graph *graph,
     }
 }
 
-bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
-                      const struct grt_cmd *cmds, uint32_t count) {
-    struct grt_timeline *t = grt_timed_by(graph->dev);
-    struct grt_timed *timed = calloc(1, sizeof *timed);
-    if (!timed) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory to time graph '%s'", graph->label);
-    }
-    segment->timed = timed;
+static bool allocate(struct grt_timed *timed, uint32_t count) {
+    bool good = true;
     timed->count = count;
     timed->commands = calloc(count + 1, sizeof *timed->commands);
-    timed->run = calloc(count + 1, sizeof *timed->run);
+    timed->told = calloc(count + 1, sizeof *timed->told);
     timed->phases = calloc(count + 1, sizeof *timed->phases);
     timed->begin = calloc(count + 1, sizeof *timed->begin);
     timed->end = calloc(count + 1, sizeof *timed->end);
-    if (!t || !timed->commands || !timed->run || !timed->phases || !timed->begin || !timed->end) {
+    for (uint32_t i = 0; i < RUNS; i++) {
+        timed->runs[i].chosen = calloc(count + 1, sizeof *timed->runs[i].chosen);
+        timed->runs[i].stands = calloc(count + 1, sizeof *timed->runs[i].stands);
+        good = good && timed->runs[i].chosen && timed->runs[i].stands;
+    }
+    return good && timed->commands && timed->told && timed->phases && timed->begin && timed->end;
+}
+
+bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
+                      const struct grt_cmd *cmds, uint32_t count) {
+    struct grt_dev *dev = graph->dev;
+    struct grt_timeline *t = grt_timed_by(dev);
+    struct grt_timed *timed = segment->timed = calloc(1, sizeof *timed);
+    if (!t || !timed || !allocate(timed, count)) {
         return grt_fail(GRT_NO_MEMORY, "no host memory to time graph '%s'", graph->label);
     }
+    bool *marks = timed->runs[0].chosen;
     for (uint32_t i = 0; i < count; i++) {
         describe(t, graph, segment, &cmds[i], &timed->commands[i], &timed->phases[i]);
+        marks[i] = timed->phases[i] != NO_NAME;
+    }
+    if (!grt_windows_begin(&timed->windows, timed->commands, marks, count,
+                           dev->fns->cmds_choose != NULL)) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory to time graph '%s'", graph->label);
     }
     for (uint32_t i = 0; i < RUNS; i++) {
-        timed->natives[i] = graph->dev->fns->cmds_create(graph->dev, cmds, count,
-                                                         segment->phase_count, graph->lane, true);
-        if (!timed->natives[i]) {
+        timed->runs[i].native =
+            dev->fns->cmds_create(dev, cmds, count, segment->phase_count, graph->lane, true);
+        if (!timed->runs[i].native) {
             return false;
         }
     }
-    segment->native = timed->natives[0];
+    segment->native = timed->runs[0].native;
     if (t->desc.overhead > 0.0 && t->totals.stamp > 0.0) {
-        timed->plain = graph->dev->fns->cmds_create(graph->dev, cmds, count, segment->phase_count,
-                                                    graph->lane, false);
+        timed->plain =
+            dev->fns->cmds_create(dev, cmds, count, segment->phase_count, graph->lane, false);
         return timed->plain != NULL;
     }
     return true;
@@ -135,15 +155,18 @@ bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
 void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment) {
     struct grt_timed *timed = segment->timed;
     for (uint32_t i = 0; i < RUNS; i++) {
-        if (timed->natives[i]) {
-            graph->dev->fns->cmds_destroy(graph->dev, timed->natives[i]);
+        if (timed->runs[i].native) {
+            graph->dev->fns->cmds_destroy(graph->dev, timed->runs[i].native);
         }
+        free(timed->runs[i].chosen);
+        free(timed->runs[i].stands);
     }
     if (timed->plain) {
         graph->dev->fns->cmds_destroy(graph->dev, timed->plain);
     }
+    grt_windows_finish(&timed->windows);
     free(timed->commands);
-    free(timed->run);
+    free(timed->told);
     free(timed->phases);
     free(timed->begin);
     free(timed->end);
@@ -154,19 +177,23 @@ void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment) {
 
 // ---- times ----
 
+// Phases whose first and last command have times.
 static void tell_phases(struct grt_timeline *t, const struct grt_timed *timed, bool by_device) {
     uint32_t name = NO_NAME;
     double begin = NAN, end = NAN;
+    bool first = false;
     for (uint32_t i = 0; i <= timed->count; i++) {
         if (i == timed->count || timed->phases[i] != NO_NAME) {
-            if (name != NO_NAME && !isnan(begin)) {
+            if (name != NO_NAME && !isnan(begin) && !isnan(end)) {
                 grt_timeline_phase(t, name, begin, end, by_device);
             }
             name = i < timed->count ? timed->phases[i] : NO_NAME;
             begin = NAN;
-        } else if (!isnan(timed->begin[i])) {
-            begin = isnan(begin) ? timed->begin[i] : begin;
-            end = timed->end[i];
+            first = true;
+        } else {
+            begin = first ? timed->begin[i] : begin;
+            end = isnan(timed->begin[i]) ? NAN : timed->end[i];
+            first = false;
         }
     }
 }
@@ -176,108 +203,118 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
     struct grt_dev *dev = graph->dev;
     struct grt_timeline *t = grt_timed_by(dev);
     struct grt_stamps stamps = {.begin = timed->begin, .end = timed->end};
-    uint32_t runs = timed->pending[which];
-    if (runs == 0) {
+    struct timed_run *run = &timed->runs[which];
+    if (!run->pending) {
         return true;
     }
-    timed->pending[which] = 0;
+    run->pending = false;
     if (grt_dev_status(dev) != GRT_OK) {
         return false;  // it was said
     }
-    if (!dev->fns->cmds_stamps(dev, timed->natives[which], &stamps)) {
+    if (!dev->fns->cmds_stamps(dev, run->native, &stamps)) {
         return false;
     }
     if (!t || t->id != graph->timeline) {
         return true;
     }
     uint32_t told = 0;
-    double first = NAN, last = -INFINITY;
+    double last = -INFINITY;
     for (uint32_t i = 0; i < timed->count; i++) {
         // Clocks of drivers are not always in step with themselves.
         timed->begin[i] = timed->begin[i] < last ? last : timed->begin[i];
         timed->end[i] = timed->end[i] < timed->begin[i] ? timed->begin[i] : timed->end[i];
         last = isnan(timed->begin[i]) ? last : timed->end[i];
-        first = isnan(first) ? timed->begin[i] : first;
-        if (timed->phases[i] == NO_NAME) {
-            struct grt_command_time *c = &timed->run[told++];
+        if (run->chosen[i]) {
+            struct grt_command_time *c = &timed->told[told++];
             *c = timed->commands[i];
             c->begin = timed->begin[i];
             c->end = timed->end[i];
             c->by_device = !stamps.host;
-            c->runs = runs;
+            c->stands = run->stands[timed->windows.kind_of[i]];
         }
     }
-    if (!isnan(first) && (last - first < timed->least || timed->least == 0.0)) {
-        timed->least = last - first;
-    }
-    grt_timeline_commands(t, timed->run, told);
+    grt_windows_tell(&timed->windows, run->chosen, timed->begin, timed->end);
+    grt_timeline_commands(t, timed->told, told);
     if (t->desc.events) {
         tell_phases(t, timed, !stamps.host);
     }
     return true;
 }
 
-// Tells of runs without times.
-static void tell_passed(struct grt_graph *graph, struct grt_timed *timed) {
+// Tells how often commands were run, and of the calls since their kind was timed last, which take
+// as long as those that were.
+static void tell_calls(struct grt_graph *graph, struct grt_timed *timed) {
     struct grt_timeline *t = grt_timed_by(graph->dev);
+    struct grt_windows *windows = &timed->windows;
     uint32_t told = 0;
-    for (uint32_t i = 0; i < timed->count; i++) {
-        if (timed->phases[i] == NO_NAME) {
-            timed->run[told] = timed->commands[i];
-            timed->run[told].begin = NAN;
-            timed->run[told++].runs = timed->passed;
-        }
+    for (uint32_t k = 0; k < windows->kinds; k++) {
+        struct grt_window *window = &windows->all[k];
+        struct grt_command_time *c = &timed->told[told++];
+        *c = timed->commands[window->example];
+        c->begin = NAN;
+        c->calls = timed->calls * window->members;
+        c->stands = isnan(window->newest) ? 0.0 : (double)window->owed;
+        c->seconds = window->newest;
+        window->owed = 0;
     }
-    if (t && t->id == graph->timeline && timed->passed > 0) {
-        grt_timeline_commands(t, timed->run, told);
+    if (t && t->id == graph->timeline && timed->calls > 0) {
+        grt_timeline_commands(t, timed->told, told);
     }
-    timed->passed = 0;
+    timed->calls = 0;
 }
 
-// One in how many runs is timed, for timing to cost no more than it may.
-static uint32_t period(const struct grt_timeline *t, const struct grt_timed *timed) {
-    double stamps = t->totals.stamp * (timed->count + 1);
-    double allowed = t->desc.overhead * (timed->least - stamps);
-    return stamps <= allowed                 ? 1
-           : stamps >= MOST_PERIOD * allowed ? MOST_PERIOD
-                                             : (uint32_t)ceil(stamps / allowed);
+// The share of a list's commands that may be timed from run to run.
+static double share(const struct grt_timeline *t, const struct grt_timed *timed) {
+    const struct grt_windows *w = &timed->windows;
+    double cost = t->totals.stamp * (w->timed + (w->apart ? 0 : 1));
+    // Lists that are timed whole take so much longer for it.
+    double allowed = t->desc.overhead * (grt_windows_seconds(w) - (w->apart ? 0.0 : cost));
+    return allowed > 0.0 ? allowed / cost : 0.0;
 }
 
+// The list that runs next: the next one with times if a command is chosen, else the one without.
 static bool take_turn(struct grt_graph *graph, struct grt_segment *segment) {
     struct grt_timed *timed = segment->timed;
     struct grt_timeline *going = grt_timed_by(graph->dev);
-    if (!timed) {
-        return true;
-    }
+    struct grt_windows *windows = &timed->windows;
+    bool some = timed->plain && going;
     // Once, so that it is known how long a run takes: this waits for it.
-    if (timed->plain && timed->begun && timed->least == 0.0 &&
+    if (some && windows->begun && grt_windows_seconds(windows) == 0.0 &&
         !collect(graph, timed, timed->turn)) {
         return false;
     }
-    if (timed->plain && going && timed->begun && timed->passed + 1 < period(going, timed)) {
-        segment->native = timed->plain;
-        timed->passed++;
+    uint32_t next = (timed->turn + 1) % RUNS;
+    struct timed_run *run = &timed->runs[next];
+    double begun = grt_seconds();
+    bool waits = run->pending;
+    if (!collect(graph, timed, next)) {
+        return false;
+    }
+    if (waits && going) {
+        grt_timeline_host(going, GRT_HOST_WAIT, "read times", begun, grt_seconds());
+    }
+    uint32_t chosen =
+        grt_windows_choose(windows, some ? share(going, timed) : 1.0, run->chosen, run->stands);
+    if (some && chosen < windows->timed) {
         grt_timeline_untimed(going);
+    }
+    if (some && chosen == 0) {
+        segment->native = timed->plain;
         return true;
     }
-    timed->begun = true;
-    timed->turn = (timed->turn + 1) % RUNS;
-    segment->native = timed->natives[timed->turn];
-    double begun = grt_seconds();
-    bool waits = timed->pending[timed->turn] > 0;
-    bool good = collect(graph, timed, timed->turn);
-    struct grt_timeline *t = waits ? grt_timed_by(graph->dev) : NULL;
-    if (t) {
-        grt_timeline_host(t, GRT_HOST_WAIT, "read times", begun, grt_seconds());
+    if (windows->apart) {
+        graph->dev->fns->cmds_choose(graph->dev, run->native, run->chosen);
     }
-    timed->pending[timed->turn] = good ? 1 + timed->passed : 0;
-    timed->passed = 0;
-    return good;
+    timed->turn = next;
+    segment->native = run->native;
+    run->pending = true;
+    return true;
 }
 
 bool grt_timed_run(struct grt_graph *graph, struct grt_segment *segment) {
     struct grt_dev *dev = graph->dev;
-    if (!take_turn(graph, segment)) {
+    struct grt_timed *timed = segment->timed;
+    if (timed && !take_turn(graph, segment)) {
         return false;
     }
     struct grt_timeline *t = grt_timed_by(dev);
@@ -286,8 +323,10 @@ bool grt_timed_run(struct grt_graph *graph, struct grt_segment *segment) {
     if (t) {
         grt_timeline_host(t, GRT_HOST_SUBMIT, graph->label, begun, grt_seconds());
     }
-    if (!good && segment->timed && segment->native != segment->timed->plain) {
-        segment->timed->pending[segment->timed->turn] = 0;
+    if (timed && good) {
+        timed->calls++;
+    } else if (timed && segment->native != timed->plain) {
+        timed->runs[timed->turn].pending = false;
     }
     return good;
 }
@@ -300,7 +339,7 @@ bool grt_timed_collect(struct grt_graph *graph) {
             good = collect(graph, timed, (timed->turn + i) % RUNS) && good;  // the oldest first
         }
         if (timed && good) {
-            tell_passed(graph, timed);
+            tell_calls(graph, timed);
         }
     }
     return good;
@@ -348,8 +387,7 @@ bool grt_timeline_restart(struct grt_dev *dev) {
     for (struct grt_graph *graph = dev->timed_graphs; graph; graph = graph->next_timed) {
         for (uint32_t s = 0; s < graph->segment_count; s++) {
             if (graph->segments[s].timed) {
-                graph->segments[s].timed->begun = false;
-                graph->segments[s].timed->least = 0.0;
+                grt_windows_restart(&graph->segments[s].timed->windows);
             }
         }
     }

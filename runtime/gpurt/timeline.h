@@ -9,7 +9,7 @@
 //     grt_timeline_destroy(&t);
 //
 // From begin to end the time of every command of every graph of the device is taken, or of as many
-// runs as desc.overhead allows. Nothing waits for that: no barrier is added, and times are read
+// as desc.overhead allows. Nothing waits for that: no barrier is added, and times are read
 // when a run is long over. Commands that run side by side share the time between them, so the times
 // of a queue add up to no more than the wall time. One timeline at a time in a process. Without one
 // nothing is measured, and nothing costs anything.
@@ -28,9 +28,9 @@ struct grt_timeline_desc {
     bool events;           // each event is kept, for a trace; else only sums are
     bool memory;           // allocations are kept, for a snapshot
     uint64_t most_events;  // later ones are counted and left out; 0: GRT_TIMELINE_EVENTS
-    // Share of a list's time that timing it may cost. Where the driver's timestamps cost more, the
-    // first run of a list is timed and then one in so many, which stands for those before it.
-    // 0: every run is timed.
+    // Share of a list's time that timing it may cost. Where the driver's times cost more, some of
+    // its commands are timed in a run, others in the next, or one run in so many where a list is
+    // timed whole; they stand for the others. 0: every command of every run is timed.
     double overhead;
 };
 #define grt_timeline_desc(...) GRT_DESC(struct grt_timeline_desc, __VA_ARGS__)

@@ -289,22 +289,24 @@ void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time
     for (uint32_t i = 0; i < count; i++) {
         const struct grt_command_time *c = &commands[i];
         struct grt_name *name = &t->names[c->name];
-        double runs = (double)c->runs;
+        bool timed = !isnan(c->begin);
+        double seconds =
+            c->stands > 0.0 ? c->stands * (timed ? c->end - c->begin : c->seconds) : 0.0;
         name->is_kernel = c->is_kernel;
-        name->calls += c->runs;
-        *(c->is_kernel ? &t->totals.dispatches : &t->totals.copies) += c->runs;
-        if (isnan(c->begin)) {
+        name->calls += c->calls;
+        *(c->is_kernel ? &t->totals.dispatches : &t->totals.copies) += c->calls;
+        name->stand_for += c->stands;
+        name->seconds += seconds;
+        name->uploads += c->track == GRT_TRACK_UPLOAD ? seconds : 0.0;
+        name->operations += c->stands * c->operations;
+        name->samples += c->stands * (double)c->samples;
+        name->bytes += c->stands * (double)c->bytes;
+        if (!timed) {
             continue;
         }
         name->timed++;
         t->totals.timed++;
         name->told += c->operations > 0.0;
-        name->stand_for += runs;
-        name->seconds += runs * (c->end - c->begin);
-        name->uploads += c->track == GRT_TRACK_UPLOAD ? runs * (c->end - c->begin) : 0.0;
-        name->operations += runs * c->operations;
-        name->samples += runs * (double)c->samples;
-        name->bytes += runs * (double)c->bytes;
         if (c->track == GRT_TRACK_COMPUTE) {
             t->first = t->computes && t->first < c->begin ? t->first : c->begin;
             if (!t->computes || c->end > t->last) {

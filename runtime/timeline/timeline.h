@@ -112,14 +112,17 @@ uint32_t grt_timeline_name(struct grt_timeline *t, const char *name);
 // The same of one that was entered.
 uint32_t grt_timeline_number(struct grt_timeline *t, const char *name);
 
-// A command that was run, so many times of which this is the newest. begin NAN: it has no time.
+// A command, and what is told of it. begin NAN: of no single call.
 struct grt_command_time {
     uint32_t name;
     enum grt_track track;
     bool is_kernel, by_device;
-    double begin, end;
-    double operations;
-    uint64_t bytes, samples, runs;
+    uint64_t calls;     // that were not told yet
+    double stands;      // calls that the time stands for, told here or elsewhere
+    double begin, end;  // of a call that was timed
+    double seconds;     // else what a call takes
+    double operations;  // of a call, as bytes and samples
+    uint64_t bytes, samples;
 };
 void grt_timeline_commands(struct grt_timeline *t, const struct grt_command_time *commands,
                            uint32_t count);

@@ -20,6 +20,7 @@
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \
     X(trace, H)                                                                                    \
+    X(windows, H)                                                                                  \
     X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \

@@ -374,7 +374,8 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
         struct grt_command_time c = {
             .name = grt_timeline_name(t, "copy"),
             .is_kernel = true,
-            .runs = 1,
+            .calls = 1,
+            .stands = 1,
             .begin = now + 1e-5 * (59 - i),
             .end = now + 1e-5 * (59 - i) + 1.5e-5,
         };
@@ -401,11 +402,12 @@ static void overlaps_go_to_a_track_of_their_own(void **state) {
 
 // ---- runs without times ----
 
-// Timestamps that would cost a second each: the first run is timed, then one in 64. The others are
-// counted, and take as long as those.
+// Timestamps that would cost a second each. Where lists are timed whole the first run is timed,
+// then one in 64; else all of a first run as short as this, and what was taken ahead is not timed
+// again for long. The others are counted, and take as long as those.
 static void dear_times_are_taken_of_some_runs(void **state) {
     (void)state;
-    const uint32_t runs = 1 + 64 + 5;
+    const uint32_t runs = 1 + 64 + 5, timed = test.dev->fns->cmds_choose ? 1 : 2;
     struct grt_timeline *t = begin(grt_timeline_desc(.events = true, .overhead = 0.02));
     t->totals.stamp = 1.0;
     struct grt_graph *graph = kit_graph();
@@ -416,14 +418,15 @@ static void dear_times_are_taken_of_some_runs(void **state) {
     struct grt_timeline_totals totals = grt_timeline_totals(t);
     assert_true(find(t, "copy", &row));
     assert_int_equal(row.calls, runs * COPIES);
-    assert_int_equal(row.timed, 2 * COPIES);
+    assert_int_equal(row.timed, timed * COPIES);
     assert_true(fabs(row.bytes - 2.0 * WORDS * 4 * COPIES * runs) < 1.0);
     assert_int_equal(totals.dispatches, runs * COPIES);
-    assert_int_equal(totals.timed, 2 * (COPIES + 3));
+    assert_int_equal(totals.copies, runs * 3);
+    assert_true(totals.timed >= COPIES + 3 && totals.timed <= 2 * (COPIES + 3));
     assert_true(totals.compute > 0.0);
     json_t *trace = read_back(grt_timeline_write_trace, t);
     assert_int_equal(number(json_object_get(trace, "otherData"), "untimed"),
-                     (runs - 2) * (COPIES + 3));
+                     runs * (COPIES + 3) - totals.timed);
     json_decref(trace);
     grt_timeline_destroy(&t);
     // Sums that begin anew begin with a run that is timed.
@@ -445,8 +448,50 @@ static void dear_times_are_taken_of_some_runs(void **state) {
     grt_graph_destroy(&graph);
 }
 
-// A command that begins so long after `now`, lasts so long, or has no time, and stands for others.
+// A list of 300 dispatches and two phases. Where commands can be timed apart a first run times some
+// 64 of them and the single fill, and the runs behind it next to none: they pay that back. Phases
+// are in the trace all the same.
+static void a_long_list_is_timed_by_windows(void **state) {
+    (void)state;
+    const uint32_t dispatches = 300, runs = 9;
+    bool apart = test.dev->fns->cmds_choose != NULL;
+    struct seen *seen = test_alloc(sizeof *seen);
+    memset(seen, 0, sizeof *seen);
+    struct grt_timeline *t = begin(grt_timeline_desc(.events = true, .overhead = 1.0));
+    struct grt_graph *graph = kit_graph();
+    grt_graph_phase(graph, "up");
+    grt_graph_fill(graph, kit_part(kit.a, KIT_BYTES - 64, 64), 5);
+    for (uint32_t i = 0; i < dispatches; i++) {
+        if (i == dispatches / 2) {
+            grt_graph_phase(graph, "work");
+        }
+        kit_copy(graph, kit_part(kit.b, 0, WORDS * 4), kit_part(kit.a, 0, WORDS * 4), WORDS);
+    }
+    t->totals.stamp = 1.0;  // a thousand times what a run takes
+    assert_true(grt_graph_bake(graph));
+    run_all(graph, 2);
+    assert_true(grt_timeline_restart(test.dev));
+    run_all(graph, runs);
+    assert_true(grt_timeline_end(t));
+    struct grt_timeline_kernel row;
+    assert_true(find(t, "copy", &row));
+    assert_int_equal(row.calls, runs * dispatches);
+    assert_true(row.seconds > 0.0);
+    assert_true(apart ? row.timed < dispatches / 3 : row.timed == dispatches);
+    assert_true(fabs(row.bytes - 2.0 * WORDS * 4 * dispatches * runs) < 1.0);
+    assert_true(find(t, "(fill)", &row) && row.calls == runs && row.timed == 1);
+    json_t *trace = read_back(grt_timeline_write_trace, t);
+    see_all(trace, seen);
+    assert_true(seen->phases >= 4);
+    json_decref(trace);
+    grt_timeline_destroy(&t);
+    grt_graph_destroy(&graph);
+    free(seen);
+}
+
+// A command that begins so long after `now`, lasts so long or has no time, with its calls.
 static void tell(struct grt_timeline *t, struct grt_command_time c, double now, double lasts) {
+    c.stands = isnan(lasts) ? 0.0 : (double)c.calls;
     c.begin = isnan(lasts) ? NAN : now + c.begin;
     c.end = c.begin + lasts;
     grt_timeline_commands(t, &c, 1);
@@ -458,12 +503,12 @@ static void a_timed_run_stands_for_others(void **state) {
     struct grt_timeline *t = begin(NULL);
     double now = grt_seconds();
     struct grt_command_time c = {
-        .name = grt_timeline_name(t, "image"), .is_kernel = true, .runs = 1, .samples = 3};
+        .name = grt_timeline_name(t, "image"), .is_kernel = true, .calls = 1, .samples = 3};
     tell(t, c, now, 0.001);
     c.begin = 0.01;
-    c.runs = 10;
+    c.calls = 10;
     tell(t, c, now, 0.002);
-    c.runs = 4;
+    c.calls = 4;
     tell(t, c, now, NAN);
     assert_true(grt_timeline_end(t));
     struct grt_timeline_kernel row;
@@ -482,7 +527,7 @@ static void a_name_on_two_queues(void **state) {
     (void)state;
     struct grt_timeline *t = begin(NULL);
     double now = grt_seconds();
-    struct grt_command_time c = {.name = grt_timeline_name(t, "(upload)"), .runs = 1};
+    struct grt_command_time c = {.name = grt_timeline_name(t, "(upload)"), .calls = 1};
     const double begins[] = {0.001, 0.002, 0.010, 0.020}, lasts[] = {0, 0.003, 0.004, 0.005};
     for (uint32_t i = 0; i < 4; i++) {
         c.track = i % 2 == 0 ? GRT_TRACK_COMPUTE : GRT_TRACK_UPLOAD;
@@ -589,6 +634,7 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(results_are_the_same_bits),
     KIT_CASE(operations_make_a_rate),
     KIT_CASE(dear_times_are_taken_of_some_runs),
+    KIT_CASE(a_long_list_is_timed_by_windows),
     KIT_CASE(a_timed_run_stands_for_others),
     KIT_CASE(a_name_on_two_queues),
     KIT_CASE(a_trace_is_of_the_format),
