@@ -67,6 +67,8 @@
     X(all, nn, colsum16)                                                                           \
     X(all, loss, loss_f32)                                                                         \
     X(all, loss, loss_16)                                                                          \
+    X(all, loss, loss_rows_f32)                                                                    \
+    X(all, loss, loss_rows_16)                                                                     \
     X(all, loss, cross_entropy_f32)                                                                \
     X(all, loss, cross_entropy_16)                                                                 \
     X(all, loss, nt_xent_unit)                                                                     \

@@ -27,7 +27,7 @@ static bool check_desc(const struct grt_dataset_desc *desc) {
     if ((desc->input_count > 0 && !desc->inputs) || (desc->target_count > 0 && !desc->targets)) {
         return refuse("a count of names, and no names");
     }
-    if (desc->no_targets && (desc->target_count > 0 || desc->class_targets)) {
+    if (desc->no_targets && (desc->target_count > 0 || desc->class_targets || desc->weights)) {
         return refuse("targets named, and no_targets");
     }
     if ((unsigned)desc->on_nan >= GRT_ON_NAN_COUNT) {
@@ -99,15 +99,20 @@ static bool match_inputs(struct grt_dataset *data) {
 
 static bool match_targets(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     uint64_t width = 0;
-    for (uint32_t i = data->input_count; i < data->input_count + data->target_count; i++) {
+    uint32_t end = data->input_count + data->target_count, aims = end - data->info.weighted;
+    for (uint32_t i = data->input_count; i < end; i++) {
         const struct grt_array *array = &data->arrays[i];
         data->feature_at[i] = (uint32_t)width;
         width += array->shape[1] * array->shape[2];
         if (width > 1u << 28) {
             return bad(data, "makes rows of more than 2^28 numbers", array);
         }
-        if (desc->class_targets &&
-            (data->target_count > 1 || width > 1 || grt_element_is_float(array->element.type))) {
+        if (i == aims && array->shape[1] * array->shape[2] != 1) {
+            return bad(data, "cannot be sample weights: one number a row is wanted", array);
+        }
+        if (desc->class_targets && i < aims &&
+            (aims - data->input_count > 1 || width > 1 ||
+             grt_element_is_float(array->element.type))) {
             return bad(data, "cannot be a class: one integer a row is wanted, in one data set",
                        array);
         }
@@ -278,13 +283,17 @@ static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc
 
 static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     static const char *const x[] = {"x"}, *const y[] = {"y"};
-    const char *names[2 * GRT_DATA_MAX_ARRAYS];
+    const char *names[DATASET_ARRAYS];
     bool named = desc->input_count > 0, aimed = desc->target_count > 0;
     data->input_count = named ? desc->input_count : 1;
     data->target_count = desc->no_targets ? 0 : aimed ? desc->target_count : 1;
+    data->info.weighted = desc->weights != NULL;
     memcpy(names, named ? desc->inputs : x, data->input_count * sizeof *names);
     memcpy(names + data->input_count, aimed ? desc->targets : y,
            data->target_count * sizeof *names);
+    if (desc->weights) {
+        names[data->input_count + data->target_count++] = desc->weights;
+    }
     for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
         if (!names[i]) {
             return refuse("a name is NULL");
@@ -363,11 +372,11 @@ void grt_dataset_close(struct grt_dataset **data) {
     }
     struct grt_dataset *d = *data;
     *data = NULL;
-    for (uint32_t i = 0; i < 2 * GRT_DATA_MAX_ARRAYS; i++) {
+    for (uint32_t i = 0; i < DATASET_ARRAYS; i++) {
         grt_tiles_destroy(&d->tiles[i]);
     }
     grt_map_destroy(&d->map);
-    grt_file_close(&d->file, d->arrays, 2 * GRT_DATA_MAX_ARRAYS);
+    grt_file_close(&d->file, d->arrays, DATASET_ARRAYS);
     free(d->ram.x);
     free(d->ram.y);
     free(d->dropped);

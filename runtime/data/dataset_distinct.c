@@ -62,8 +62,9 @@ static bool column_loses(struct sample *s, uint64_t width, uint64_t column, uint
 static void report(const struct grt_dataset *data, struct sample *s, bool target) {
     const struct grt_dataset_info *info = &data->info;
     uint64_t width = target ? info->y_width : info->x_width, worst = 0, lost = 0;
+    uint64_t columns = target ? width - info->weighted : width;
     uint32_t in_file = 0, in_model = 0;
-    for (uint64_t k = 0; k < width; k++) {
+    for (uint64_t k = 0; k < columns; k++) {
         uint32_t file, model;
         if (!column_loses(s, width, k, &file, &model)) {
             continue;

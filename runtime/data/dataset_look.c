@@ -90,9 +90,10 @@ static void keep_dropped(const struct grt_dataset *data, const struct grt_findin
     free(answer);
 }
 
-static bool recall_shares(const struct grt_dataset *data) {
+// Whether it is known that targets, or weights, are what they are to be.
+static bool recall_good(const struct grt_dataset *data, const char *what) {
     size_t size;
-    void *known = recall(data, "shares", false, &size);
+    void *known = recall(data, what, false, &size);
     free(known);
     return known != NULL;
 }
@@ -157,6 +158,9 @@ static void take(struct grt_dataset *data, const struct grt_scan_desc *scan, boo
     if (scan->shares) {
         keep(data, "shares", false, "1", 1);
     }
+    if (scan->weights) {
+        keep(data, "weights", false, "1", 1);
+    }
     if (scan->classes) {
         keep(data, "classes", false, &found->most_class, sizeof found->most_class);
         *classes = *classes > 0 ? *classes : found->most_class + 1;
@@ -179,10 +183,12 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     uint32_t classes = desc->classes;
     // Whole numbers are always finite.
     bool x = any_floats(data, 0, data->input_count);
-    bool y = !desc->class_targets && any_floats(data, data->input_count, data->target_count);
+    bool y = !desc->class_targets &&
+             any_floats(data, data->input_count, data->target_count - data->info.weighted);
     struct grt_scan_desc scan = {
         .values = (drop || !late) && (x || y) && !recall_dropped(data, drop),
-        .shares = desc->share_targets && !desc->no_targets && !late && !recall_shares(data),
+        .shares = desc->share_targets && !desc->no_targets && !late && !recall_good(data, "shares"),
+        .weights = desc->weights && !late && !recall_good(data, "weights"),
         .classes =
             desc->class_targets && (classes == 0 || !late) && !recall_classes(data, &classes),
         .moments = desc->normalise && !desc->mean && !drop && !recall_moments(data),
@@ -192,7 +198,7 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     };
     scan.drop = scan.values && drop;
     scan.x = (scan.values && x) || scan.moments;
-    scan.y = (scan.values && y) || scan.shares || scan.classes;
+    scan.y = (scan.values && y) || scan.shares || scan.classes || scan.weights;
     bool all_values = scan.values;
     scan.values = scan.values || (scan.moments && x);  // a sum of what is not finite says nothing
     if (!scan.x && !scan.y) {
@@ -203,6 +209,11 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     // Any number that could be a class passes where it is not said how many there are.
     data->info.classes = desc->class_targets ? (classes > 0 ? classes : MOST_CLASSES) : 0;
     bool good = grt_scan(data, &scan, &found);
+    if (good && scan.weights && !(found.most_weight > 0.0f)) {
+        grt_findings_finish(&found);
+        good = grt_fail(GRT_BAD_DATA, "%s: the sample weights are all 0: nothing would be learned",
+                        data->path);
+    }
     if (good) {
         take(data, &scan, all_values, &found, &classes);
         grt_findings_finish(&found);

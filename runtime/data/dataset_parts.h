@@ -23,13 +23,15 @@ struct grt_rows_on_device {
         *norm;  // f32 [2][features]: mean and scale of x that is normalised on use, or NULL
 };
 
+#define DATASET_ARRAYS (2 * GRT_DATA_MAX_ARRAYS + 1)
+
 struct grt_dataset {
     char *path;
     struct grt_file file;
     uint32_t input_count, target_count;
-    struct grt_array arrays[2 * GRT_DATA_MAX_ARRAYS];  // inputs, then targets
-    struct grt_tiles *tiles[2 * GRT_DATA_MAX_ARRAYS];  // of those with filters
-    uint32_t feature_at[2 * GRT_DATA_MAX_ARRAYS];      // first feature, or first word of y
+    struct grt_array arrays[DATASET_ARRAYS];  // inputs, then targets, weights the last of them
+    struct grt_tiles *tiles[DATASET_ARRAYS];  // of those with filters
+    uint32_t feature_at[DATASET_ARRAYS];      // first feature, or first word of y
     bool flat;  // inputs have different numbers of points: each lies in x as a whole
     enum grt_on_nan on_nan;
     bool share_targets;
@@ -65,11 +67,15 @@ enum grt_read_mode {
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
                      uint32_t count, void *x, void *y, struct grt_fault *fault);
 
-// What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1.
+// What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1,
+// `pitch` from one row to the next.
 bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
                       const char *of, struct grt_fault *fault);
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                      struct grt_fault *fault);
+                      uint64_t pitch, struct grt_fault *fault);
+// The last of the `width` words of each row: a weight, from 0 on.
+bool grt_check_weights(const uint64_t *rows, uint32_t count, const void *words, uint64_t width,
+                       struct grt_fault *fault);
 
 // dataset_look.c: what only a look at every row tells, kept for the next run. First rows that are
 // not to be trained on, classes, and, where no row is left out, moments; then moments, with the

@@ -88,6 +88,7 @@ static bool join(struct scan *s, const struct grt_findings *part, struct grt_fau
         good = drop(all, part->dropped[i], fault);
     }
     all->most_class = part->most_class > all->most_class ? part->most_class : all->most_class;
+    all->most_weight = fmaxf(part->most_weight, all->most_weight);
     if (s->desc->moments) {
         join_moments(all, part, s->data->info.features);
     }
@@ -100,12 +101,13 @@ static bool join(struct scan *s, const struct grt_findings *part, struct grt_fau
 static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t count, const float *x,
                        const void *y, struct grt_findings *part, struct grt_fault *fault) {
     const struct grt_dataset_info *info = &s->data->info;
-    uint64_t xw = info->x_width, yw = info->y_width;
+    uint64_t xw = info->x_width, yw = info->y_width, aims = yw - info->weighted;
     const float *targets = info->classes == 0 ? y : NULL;
     if (!s->desc->drop) {
         return (!x || grt_check_finite(rows, count, x, xw, "inputs", fault)) &&
                (!targets || grt_check_finite(rows, count, targets, yw, "targets", fault)) &&
-               (!targets || !s->desc->shares || grt_check_shares(rows, count, targets, yw, fault));
+               (!targets || !s->desc->shares ||
+                grt_check_shares(rows, count, targets, aims, yw, fault));
     }
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
@@ -113,10 +115,24 @@ static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t coun
             (targets && grt_not_finite(targets + i * yw, yw) < yw)) {
             good = drop(part, rows[i], fault);
         } else if (targets && s->desc->shares) {
-            good = grt_check_shares(rows + i, 1, targets + i * yw, yw, fault);
+            good = grt_check_shares(rows + i, 1, targets + i * yw, aims, yw, fault);
         }
     }
     return good;
+}
+
+static bool see_weights(const struct scan *s, const uint64_t *rows, uint32_t count,
+                        const uint32_t *y, struct grt_findings *part, struct grt_fault *fault) {
+    uint64_t width = s->data->info.y_width;
+    if (!grt_check_weights(rows, count, y, width, fault)) {
+        return false;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        float weight;
+        memcpy(&weight, &y[(i + 1) * width - 1], sizeof weight);
+        part->most_weight = fmaxf(part->most_weight, weight);
+    }
+    return true;
 }
 
 // Sums about the block's first row, which loses nothing where all values are far from zero.
@@ -178,11 +194,13 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
         rows[i] = first + i;
     }
     if (!grt_reader_read(reader, GRT_READ_ANY, rows, count, x, y, fault) ||
+        (s->desc->weights && y && !see_weights(s, rows, count, y, part, fault)) ||
         (s->desc->values && !see_values(s, rows, count, x, y, part, fault))) {
         return false;
     }
     for (uint32_t i = 0; s->desc->classes && y && i < count; i++) {
-        part->most_class = y[i] > part->most_class ? y[i] : part->most_class;
+        uint32_t number = y[i * (uint64_t)s->data->info.y_width];
+        part->most_class = number > part->most_class ? number : part->most_class;
     }
     if (!s->desc->moments || !x || !wide || !part->mean) {
         return true;

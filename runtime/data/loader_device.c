@@ -147,9 +147,9 @@ bool grt_loader_device(const struct grt_loader *loader, struct grt_tensor *x, st
     if (rows->y) {
         y->range = whole(rows->y);
         y->dtype = info->classes > 0 ? GRT_U32 : dtype_of(&data->form_y);
-        y->rank = info->classes > 0 ? 1 : 2;
+        y->rank = info->y_width == 1 && info->classes > 0 ? 1 : 2;
         y->shape[0] = info->file_rows;
-        y->shape[1] = info->classes > 0 ? 0 : info->y_width;
+        y->shape[1] = y->rank == 1 ? 0 : info->y_width;
     }
     return true;
 }

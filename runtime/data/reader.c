@@ -8,6 +8,7 @@
 //     one pread()    [3 4 5 6 7 8 9]          [17]      gaps below GAP bytes are read through
 //                      |
 //                   staging -> each row to its place in the batch, converted
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -314,13 +315,29 @@ bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values,
 }
 
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                      struct grt_fault *fault) {
+                      uint64_t pitch, struct grt_fault *fault) {
     for (uint64_t i = 0; i < count * width; i++) {
-        if (!(values[i] >= 0.0f && values[i] <= 1.0f)) {
+        float value = values[i / width * pitch + i % width];
+        if (!(value >= 0.0f && value <= 1.0f)) {
             return grt_fault(fault, GRT_BAD_DATA,
                              "row %llu of the targets has %g (column %llu); bce wants 0 to 1",
-                             (unsigned long long)rows[i / width], (double)values[i],
+                             (unsigned long long)rows[i / width], (double)value,
                              (unsigned long long)(i % width));
+        }
+    }
+    return true;
+}
+
+bool grt_check_weights(const uint64_t *rows, uint32_t count, const void *words, uint64_t width,
+                       struct grt_fault *fault) {
+    const unsigned char *at = (const unsigned char *)words + (width - 1) * 4;
+    for (uint32_t i = 0; i < count; i++, at += width * 4) {
+        float weight;
+        memcpy(&weight, at, sizeof weight);
+        if (!(weight >= 0.0f) || weight > FLT_MAX) {
+            return grt_fault(fault, GRT_BAD_DATA,
+                             "row %llu of the sample weights is %g; weights are finite, from 0 on",
+                             (unsigned long long)rows[i], (double)weight);
         }
     }
     return true;
@@ -342,14 +359,15 @@ static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_m
     const struct grt_dataset_info *info = &data->info;
     const struct grt_array *array = &data->arrays[i];
     bool target = i >= data->input_count;
+    bool weight = info->weighted && i + 1 == data->input_count + data->target_count;
     bool kept = mode == GRT_READ_KEPT;
     const struct grt_array *form = target ? &data->form_y : &data->form_x;
     bool raw = kept && form->element.type != GRT_ELEMENT_F32;
     bool norm = (mode == GRT_READ_CHECKED || (kept && !raw)) && !target && data->norm.mean;
-    enum grt_sink_as as = raw                           ? GRT_SINK_ELEMENT
-                          : mode == GRT_READ_WIDE       ? GRT_SINK_DOUBLE
-                          : target && info->classes > 0 ? GRT_SINK_CLASS
-                                                        : GRT_SINK_F32;
+    enum grt_sink_as as = raw                                      ? GRT_SINK_ELEMENT
+                          : mode == GRT_READ_WIDE                  ? GRT_SINK_DOUBLE
+                          : target && !weight && info->classes > 0 ? GRT_SINK_CLASS
+                                                                   : GRT_SINK_F32;
     uint32_t size = raw ? grt_element_size(array->element.type) : as == GRT_SINK_DOUBLE ? 8 : 4;
     return (struct grt_sink){
         .array = array,
@@ -393,8 +411,8 @@ static bool read_kept(struct grt_reader *reader, const uint64_t *rows, uint32_t 
 
 // What is read of the file to be kept as it is there.
 static bool check_elements(const struct grt_array *form, const uint64_t *rows, uint32_t count,
-                           const unsigned char *elements, bool shares, const char *of,
-                           struct grt_fault *fault) {
+                           const unsigned char *elements, bool shares, uint32_t weights,
+                           const char *of, struct grt_fault *fault) {
     uint64_t width = form->shape[1] * form->shape[2];
     float *numbers = malloc(width * sizeof *numbers);
     if (!numbers) {
@@ -403,8 +421,9 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
         grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
-        good = grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
-               (!shares || grt_check_shares(&rows[i], 1, numbers, width, fault));
+        good = (!weights || grt_check_weights(&rows[i], 1, numbers, width, fault)) &&
+               grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
+               (!shares || grt_check_shares(&rows[i], 1, numbers, width - weights, width, fault));
     }
     free(numbers);
     return good;
@@ -417,15 +436,17 @@ static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mod
     const char *what = target ? "targets" : "inputs";
     uint64_t width = form->shape[1] * form->shape[2];
     bool shares = target && data->share_targets;
+    uint32_t weights = target ? data->info.weighted : 0;
     if (target && data->info.classes > 0) {
-        return true;
+        return !weights || grt_check_weights(rows, count, of, width, fault);
     }
     if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32) {
         return (form->element.type == GRT_ELEMENT_U8 && !shares) ||
-               check_elements(form, rows, count, of, shares, what, fault);
+               check_elements(form, rows, count, of, shares, weights, what, fault);
     }
-    return grt_check_finite(rows, count, of, width, what, fault) &&
-           (!shares || grt_check_shares(rows, count, of, width, fault));
+    return (!weights || grt_check_weights(rows, count, of, width, fault)) &&
+           grt_check_finite(rows, count, of, width, what, fault) &&
+           (!shares || grt_check_shares(rows, count, of, width - weights, width, fault));
 }
 
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
@@ -452,6 +473,6 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         return good;
     }
     return (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
-           (!y || !(odd[1] || data->share_targets) ||
+           (!y || !(odd[1] || data->share_targets || data->info.weighted) ||
             check_numbers(data, mode, rows, count, y, true, fault));
 }

@@ -46,6 +46,11 @@
       "list of layers takes one")                                                                  \
     X(TARGETS, targets, NAMES, "data", "", 0, 0, "", "target target_keys target_datasets labels",  \
       "its data sets that are the targets; default: y")                                            \
+    X(SAMPLE_WEIGHTS, sample_weights, TEXT, "data", "", 0, 0, "",                                  \
+      "sample_weight data.weights weight_column",                                                  \
+      "its data set with a weight from 0 on for each sample, of .csv and .tsv a column, of .npy "  \
+      "another .npy: losses and accuracies, of the validation too, are weighted means; default "   \
+      "or none: all count alike")                                                                  \
     X(BATCH_SIZE, batch_size, WHOLE, "data", "0", 1, 1048576, "",                                  \
       "train_batch_size per_device_train_batch_size batch",                                        \
       "samples of one batch; default: by the device's profile and the model")                      \

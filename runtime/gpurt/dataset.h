@@ -3,7 +3,8 @@
 // refusal of everything that is not plain numbers in the file itself.
 //
 //     file            inputs "pos" [N][3], "vel" [N][3]      targets "y" [N][2]
-//     a sample        x: pos | vel, 6 floats                 y: 2 floats, or one class
+//     a sample        x: pos | vel, 6 floats                 y: 2 floats, or one class, and
+//                                                            its weight where they have one
 //
 // Inputs are laid side by side in the order they are named, and so are targets; [N], [N][D],
 // [N][P][D] (point sets) and [N][H][W][C] (images) are known shapes. Point sets of one P lie side
@@ -70,6 +71,7 @@ struct grt_dataset_desc {
     const char *const *targets;  // count 0: "y"
     uint32_t target_count;
     bool no_targets;          // for predictions: x alone
+    const char *weights;      // of samples: a number from 0 on for each row; NULL: none
     bool class_targets;       // the one target is a class number, of an integer type
     uint32_t classes;         // class_targets: 0: the largest number in the file, and one more
     bool share_targets;       // targets are 0 to 1, as binary cross-entropy wants them
@@ -115,6 +117,7 @@ struct grt_dataset_info {
     uint32_t x_width;       // floats of a row's x: features, or points times features
     uint32_t y_width;       // words of a row's y; 0 without targets
     uint32_t classes;       // y is one u32 below this; 0: y is f32
+    uint32_t weighted;      // 1: the last word of y is the sample's weight, f32; else 0
     uint64_t row_bytes;     // of one row in the file, before filters
     uint64_t kept_bytes;    // of all rows where they are kept, in memory or on the device
     bool filtered;          // some array is compressed: rows come in chunks

@@ -19,7 +19,8 @@ struct grt_direct_desc {
     const char *const *targets;
     uint32_t target_count;
     bool no_targets;
-    const char *fill;  // of tables; NULL or "": a missing value is refused
+    const char *weights;  // of samples: a column, a name, or another .npy; NULL: none
+    const char *fill;     // of tables; NULL or "": a missing value is refused
     const char *const *class_names;
     uint32_t class_count;
 };
@@ -27,7 +28,7 @@ struct grt_direct_desc {
 
 struct grt_direct {
     const char *path;  // of HDF5: the same, where that is what it is
-    bool columns;      // x and y of that file are what inputs and targets have named
+    bool columns;      // x, y and w of that file are what inputs, targets and weights have named
     // Of tables, a line each; class_names NULL where classes are no words. NULL of others.
     const char *input_names, *target_names, *class_names;
 };

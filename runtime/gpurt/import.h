@@ -55,8 +55,9 @@ struct grt_table_desc {
     uint32_t input_count;
     const char *const *targets;  // count 0: the last column
     uint32_t target_count;
-    bool no_targets;   // inputs alone, for predictions
-    const char *fill;  // what stands for a missing value, a number or "mean"; NULL: refused
+    bool no_targets;      // inputs alone, for predictions
+    const char *weights;  // the column of the samples' weights, into w f64 [N]; NULL: none
+    const char *fill;     // what stands for a missing value, a number or "mean"; NULL: refused
     // Words of the target that are known already, in the order of their bytes; count 0: the file's.
     const char *const *class_names;
     uint32_t class_count;

@@ -11,7 +11,8 @@
 //     batch of 256, accumulate 2:   | micro-batch of 128 | micro-batch of 128 | -> update
 //
 // Same seed, device and driver: same bits. Samples are of any shape, in f32; targets are f32 like
-// what the network gives, or one u32 class; without targets, a word that nobody reads.
+// what the network gives, or one u32 class, and the sample's weight where it has one; without
+// targets, a word that nobody reads.
 #ifndef GRT_NN_LEARNER_H
 #define GRT_NN_LEARNER_H
 
@@ -37,6 +38,9 @@ struct grt_learner_desc {
     // Of cross-entropy: a weight from 0 on for each class, and the loss of a step is the weighted
     // mean; NULL: 1 each. The learner has a copy. Evaluations have neither weights nor smoothing.
     const float *class_weights;
+    // The last word of a target is the weight of its sample, f32 from 0 on: losses, also those of
+    // evaluations, and accuracies are weighted means. With class_weights both are multiplied.
+    bool sample_weights;
     struct grt_optim_desc optim;
     enum grt_dtype precision;  // f32; f16 and bf16 with f32 masters
     uint32_t batch;            // samples of a step

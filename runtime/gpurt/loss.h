@@ -40,8 +40,8 @@ struct grt_loss_desc {
     float delta;            // of Huber; 0 means 1
     float label_smoothing;  // of cross-entropy, as PyTorch's; below 1
     // Of cross-entropy: f32, one from 0 on for each class, and their sum; or NULL. Loss and
-    // gradient are then to be divided by the mean weight of the targets: grt_op_weighted_mean(),
-    // when all micro-batches are there.
+    // gradient are then to be divided by the mean weight: grt_op_weighted_mean(), when all
+    // micro-batches are there.
     const struct grt_tensor *class_weights;
     float weight_sum;
     // Of cross-entropy without class weights: samples are mixed, each with the one before it, the
@@ -56,8 +56,9 @@ struct grt_loss_desc {
     struct grt_range state;  // a struct grt_learn_state: its loss scale is read
     // Cross-entropy: beside each part the number of samples whose largest logit is the target, as
     // f32, GRT_LOSS_PARTS of them; or buf NULL, where dy is wanted.
-    // With class weights: the targets' weights, as shares of their mean.
     struct grt_range hits;
+    // With weights of classes or samples: GRT_LOSS_PARTS f32, the weights as shares of their mean.
+    struct grt_range mass;
     // Of NT-Xent: 0 means 0.5, at least GRT_LEAST_TEMPERATURE; the rows of a block, 0: all of them;
     // and grt_loss_scratch() bytes. In a block, which has an even number of rows and of which the
     // last may be shorter, the row half of it further is the other view of the same sample. All
@@ -74,6 +75,15 @@ struct grt_loss_desc {
     uint64_t dy_first;
     // The same for samples whose target is among the five largest logits; or buf NULL.
     struct grt_range near;
+    // Targets of other losses or weights beside those of this one: the words of a row of `target`,
+    // of whatever type, and the first that this one has; words 0: none besides.
+    uint32_t words, word_first;
+    // The last word of a row of targets is the weight of the sample, f32 from 0 on, by which loss,
+    // gradient, hits and near are multiplied. Both are to be divided, as with class_weights.
+    bool sampled;
+    // Numbers of a row of y that the loss is of, from the first on; cols 0: all.
+    uint32_t first, cols;
+    float scale;  // what it counts among others, in loss and gradient; 0 means 1
 };
 // Exponents of f32 reach no further: exp(-2 / 0.025).
 #define GRT_LEAST_TEMPERATURE 0.025

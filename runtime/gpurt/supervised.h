@@ -92,6 +92,7 @@ struct grt_mistake {
 struct grt_classified {
     struct grt_evaluation evaluation;
     double baseline;  // share of the class that is the most frequent one
+    double weight;    // of all samples: their number, where they have no weights
     uint32_t classes;
     uint64_t *confusion;  // [classes][classes], the right one first
     uint32_t height, width, channels;

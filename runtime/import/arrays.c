@@ -144,8 +144,8 @@ static bool is_wanted(const struct grt_direct_desc *d, const char *name) {
     const char *role = import_array_role(name);
     bool x = role && role[strlen(role) - 1] == 'x';
     role = role ? role : name;
-    return (d->input_count == 0 && x) || has(d->inputs, d->input_count, name) ||
-           has(d->inputs, d->input_count, role) ||
+    return (d->input_count == 0 && x) || (d->weights && strcmp(d->weights, name) == 0) ||
+           has(d->inputs, d->input_count, name) || has(d->inputs, d->input_count, role) ||
            (!d->no_targets &&
             ((d->target_count == 0 && role != name && !x) ||
              has(d->targets, d->target_count, name) || has(d->targets, d->target_count, role)));
@@ -168,7 +168,7 @@ static bool is_npz(const char *path) {
 bool arrays_import(const struct grt_direct_desc *desc, const char *labels, const char *path) {
     const char *source = desc->path;
     struct arrays *a = calloc(1, sizeof *a);
-    struct numpy_array *x = NULL, *y = NULL;
+    struct numpy_array *x = NULL, *y = NULL, *w = NULL;
     if (!a) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for arrays");
     }
@@ -180,7 +180,8 @@ bool arrays_import(const struct grt_direct_desc *desc, const char *labels, const
                (a->count > 0 || numpy_wrong(source, "", "it has no arrays"));
     } else {
         good = add(a, "x", &x) && numpy_read(source, x) &&
-               (!labels || (add(a, "y", &y) && numpy_read(labels, y)));
+               (!labels || (add(a, "y", &y) && numpy_read(labels, y))) &&
+               (!desc->weights || (add(a, "w", &w) && numpy_read(desc->weights, w)));
     }
     good = good && write_file(a, path);
     for (uint32_t i = 0; i < a->count; i++) {

@@ -60,6 +60,7 @@ static bool key_of(const struct grt_direct_desc *d, uint64_t *key) {
     *key = digest_names(d->targets, d->target_count, *key);
     *key = digest_names(d->class_names, d->class_count, *key);
     *key = digest_names(&d->fill, d->fill ? 1 : 0, *key);
+    *key = digest_names(&d->weights, d->weights ? 1 : 0, *key);
     return true;
 }
 
@@ -82,6 +83,12 @@ static bool import_arrays(const struct grt_direct_desc *d, const char *path, str
                         "arrays are a .npz",
                         d->path);
     }
+    if (one && d->weights && !ends_npy(d->weights)) {
+        return grt_fail(GRT_CONFIG,
+                        "%s is one array, x: the weights are another .npy, "
+                        "`sample_weights=w.npy`; several arrays are a .npz",
+                        d->path);
+    }
     return arrays_import(d, labels, path);
 }
 
@@ -93,6 +100,7 @@ static bool import_table(const struct grt_direct_desc *d, const char *path, stru
                                          .targets = d->targets,
                                          .target_count = d->target_count,
                                          .no_targets = d->no_targets,
+                                         .weights = d->weights,
                                          .fill = d->fill && d->fill[0] ? d->fill : NULL,
                                          .class_names = d->class_names,
                                          .class_count = d->class_count};

@@ -221,18 +221,31 @@ static bool choose_columns(struct table *t) {
     }
     t->target_count = d->no_targets ? 0 : d->target_count > 0 ? d->target_count : 1;
     t->targets[0] = t->columns - 1;
+    if (d->weights) {
+        good = find_column(t, d->weights, &t->weights);
+        if (good && t->weights == t->targets[0] && t->columns > 1) {
+            t->targets[0]--;
+        }
+    }
     for (uint32_t i = 0; good && !d->no_targets && i < d->target_count; i++) {
         good = find_column(t, d->targets[i], &t->targets[i]);
     }
     for (uint32_t i = 0; good && i < t->target_count; i++) {
         taken[t->targets[i]] = true;
     }
+    if (good && d->weights && taken[t->weights]) {
+        good = grt_fail(GRT_BAD_DATA, "%s: column '%.60s' is target and weight", d->source,
+                        t->names[t->weights]);
+    }
+    if (good && d->weights) {
+        taken[t->weights] = true;
+    }
     for (uint32_t i = 0; good && i < d->input_count; i++) {
         good = find_column(t, d->inputs[i], &t->inputs[i]);
         t->input_count = i + 1;
         if (good && taken[t->inputs[i]]) {
-            good = grt_fail(GRT_BAD_DATA, "%s: column '%.60s' is input and target", d->source,
-                            t->names[t->inputs[i]]);
+            good = grt_fail(GRT_BAD_DATA, "%s: column '%.60s' is input and target or weight",
+                            d->source, t->names[t->inputs[i]]);
         }
     }
     for (uint32_t i = 0; good && d->input_count == 0 && i < t->columns; i++) {
@@ -259,7 +272,7 @@ static bool grow(void **list, uint64_t bytes) {
 }
 
 static bool make_room(struct table *t) {
-    void *x = t->x, *y = t->y, *words = t->words;
+    void *x = t->x, *y = t->y, *w = t->w, *words = t->words;
     if (t->rows < t->room) {
         return true;
     }
@@ -269,8 +282,12 @@ static bool make_room(struct table *t) {
         good = grow(&y, t->room * t->target_count * sizeof *t->y) && good;
         good = grow(&words, t->room * sizeof *t->words) && good;
     }
+    if (t->desc->weights) {
+        good = grow(&w, t->room * sizeof *t->w) && good;
+    }
     t->x = x;
     t->y = y;
+    t->w = w;
     t->words = words;
     return good || no_memory(t);
 }
@@ -318,6 +335,14 @@ static bool take_row(struct table *t, const struct field *fields, uint64_t line)
         }
         t->wordy = t->wordy || word;
         good = word || take(t, f, t->targets[i], line, to);
+    }
+    const struct field *w = t->desc->weights && good ? &fields[t->weights] : NULL;
+    if (w && !is_number(w, &t->w[t->rows])) {
+        return grt_fail(
+            GRT_BAD_DATA,
+            "%s:%llu: the weight '%.60s' is no number: weights are not filled, take the "
+            "line out",
+            t->desc->source, (unsigned long long)line, t->names[t->weights]);
     }
     t->rows += good;
     return good;
@@ -495,6 +520,7 @@ static void finish(struct table *t) {
     free(t->targets);
     free(t->x);
     free(t->y);
+    free(t->w);
     free(t->words);
     free(t->bytes);
 }

@@ -20,7 +20,8 @@ struct table {
     uint32_t columns;  // of the file
     uint32_t *inputs, *targets;
     uint32_t input_count, target_count;
-    double *x, *y;        // [rows][inputs], [rows][targets]; NaN: missing
+    uint32_t weights;     // the column of weights, where there is one
+    double *x, *y, *w;    // [rows][inputs], [rows][targets], [rows]; NaN: missing
     struct field *words;  // of the one target, [rows]
     bool wordy;           // it has a word
     uint64_t rows, room;

@@ -30,6 +30,8 @@ static bool put_all(hid_t file, const struct table *t) {
          (t->class_count > 0 ? put(file, "y", H5T_STD_I32LE, t->rows, 0, t->y, H5T_NATIVE_DOUBLE)
                              : put(file, "y", H5T_IEEE_F64LE, t->rows, t->target_count, t->y,
                                    H5T_NATIVE_DOUBLE))) &&
+        (!t->desc->weights ||
+         put(file, "w", H5T_IEEE_F64LE, t->rows, 0, t->w, H5T_NATIVE_DOUBLE)) &&
         grt_attribute_put_text(file, "gpurt_make", "a table");
     const char **names = calloc(t->input_count + 1u, sizeof *names);
     for (uint32_t i = 0; names && i < t->input_count; i++) {

@@ -53,6 +53,9 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (d->class_weights && d->loss != GRT_LOSS_CROSS_ENTROPY) {
         return "class_weights are for cross_entropy";
     }
+    if (d->sample_weights && !grt_loss_has_targets(d->loss)) {
+        return "sample_weights are for losses with targets";
+    }
     if (d->variant && strcmp(d->variant, "layers") != 0 && strcmp(d->variant, "fused") != 0) {
         return "variant must be layers or fused";
     }
@@ -88,8 +91,9 @@ static void declare_input(struct grt_learner *l) {
 static void declare_output(struct grt_learner *l) {
     const struct grt_shape *out = &l->module->out;
     bool words = l->desc.loss == GRT_LOSS_CROSS_ENTROPY || !grt_loss_has_targets(l->desc.loss);
-    l->target = words ? declare(l, "target", "io", GRT_U32, l->micro, 0, 0, 0)
-                      : declare(l, "target", "io", GRT_F32, l->micro, l->outputs, 0, 0);
+    uint64_t weights = l->desc.sample_weights;
+    l->target = words ? declare(l, "target", "io", GRT_U32, l->micro, 2 * weights, 0, 0)
+                      : declare(l, "target", "io", GRT_F32, l->micro, l->outputs + weights, 0, 0);
     l->y = declare_samples(l, "output", "acts", GRT_F32, l->views * l->micro, out);
     if (l->net.dtype != GRT_F32 && !l->module->f32_output) {
         l->y16 = declare_samples(l, "output16", "acts", l->net.dtype, l->views * l->micro, out);
@@ -104,6 +108,9 @@ static void declare_state(struct grt_learner *l) {
     l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     l->near = declare(l, "near", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    if (l->class_weights || l->desc.sample_weights) {
+        l->mass = declare(l, "weights", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    }
     if (grt_learner_judges(l, l->micro, false)) {
         uint64_t numbers = grt_fused_judge_numbers(l->micro);
         l->judged = declare(l, "losses", "state", GRT_F32, numbers, 0, 0, 0);
@@ -125,7 +132,7 @@ bool grt_learner_judges(const struct grt_learner *l, uint64_t rows, bool ordered
     struct grt_fused_desc fused = grt_learner_fused(l, rows);
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
     fused.ordered = ordered;
-    return !layers && l->desc.loss != GRT_LOSS_CROSS_ENTROPY &&
+    return !layers && l->desc.loss != GRT_LOSS_CROSS_ENTROPY && !l->desc.sample_weights &&
            grt_loss_has_targets(l->desc.loss) && grt_fused_forward_usable(l->dev, &fused, true);
 }
 
@@ -136,8 +143,8 @@ static bool choose_fused(struct grt_learner *l) {
     struct grt_fused_desc fused = grt_learner_fused(l, l->micro);
     bool asked = d->variant && strcmp(d->variant, "fused") == 0;
     l->fused = !d->inference && !d->recompute && grt_loss_has_targets(d->loss) &&
-               d->label_smoothing == 0.0f && !d->class_weights && (asked || !d->variant) &&
-               grt_fused_usable(l->dev, &fused, asked);
+               d->label_smoothing == 0.0f && !d->class_weights && !d->sample_weights &&
+               (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
     return !asked || l->fused ||
            grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
                     grt_dtype_text(d->precision), grt_dev_info(l->dev)->selector);
@@ -187,9 +194,11 @@ static bool declare_network(struct grt_learner *l) {
         return grt_fail(GRT_CONFIG, "%scross_entropy wants one number for each class, not %s",
                         l->module->where, grt_shape_text(&out, text));
     }
-    if (l->net.mix && (d->loss != GRT_LOSS_CROSS_ENTROPY || d->class_weights)) {
+    if (l->net.mix &&
+        (d->loss != GRT_LOSS_CROSS_ENTROPY || d->class_weights || d->sample_weights)) {
         return grt_fail(GRT_CONFIG,
-                        "%smixup and cutmix are for cross_entropy without class_weights",
+                        "%smixup and cutmix are for cross_entropy without class_weights and "
+                        "sample_weights",
                         l->module->where);
     }
     if (!d->inference && l->params.numbers == 0) {

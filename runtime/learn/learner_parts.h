@@ -43,8 +43,8 @@ struct grt_learner {
     struct grt_tensor *average;  // of the parameters, laid out as they are, or NULL
     struct grt_tensor *average_views;
     struct grt_graph *swap[2];  // gives the network its averaged parameters, and takes them back
-    // f32 [accumulate][GRT_LOSS_PARTS]; in training hits has the targets' weights
-    struct grt_tensor *loss_parts, *hits, *near;
+    // f32 [accumulate][GRT_LOSS_PARTS]; mass: of weights, or NULL
+    struct grt_tensor *loss_parts, *hits, *near, *mass;
     struct grt_tensor *class_weights;  // f32 [outputs], or NULL
     float *weight_numbers;             // what is in it: desc.class_weights
     float weight_sum;

@@ -115,6 +115,11 @@ static struct grt_loss_desc loss_of(const struct recording *f, const struct grt_
         d.temperature = l->desc.temperature;
         d.scratch = l->loss_scratch ? l->loss_scratch->range : (struct grt_range){0};
     }
+    if (l->desc.sample_weights) {
+        d.sampled = true;
+        d.words = (uint32_t)(grt_tensor_count(l->target) / l->micro);
+        d.mass = parts(f, l->mass);
+    }
     return d;
 }
 
@@ -131,7 +136,7 @@ static void record_micro(struct recording *f) {
     loss.class_weights = l->class_weights;
     loss.weight_sum = l->weight_sum;
     loss.mix = l->net.mix;
-    loss.hits = l->class_weights ? parts(f, l->hits) : (struct grt_range){0};
+    loss.mass = l->mass ? parts(f, l->mass) : (struct grt_range){0};
     grt_op_loss(f->graph, &loss);
     recording_phase(f, "backward");
     struct grt_pass pass = pass_of(f, true);
@@ -274,9 +279,9 @@ static void record_gradients(struct recording *f) {
     if (step_ends(f) && f->l->exact) {
         record_second(f);
     }
-    if (step_ends(f) && f->l->class_weights) {
+    if (step_ends(f) && f->l->mass) {
         grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
-                             f->l->hits->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
+                             f->l->mass->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
     }
 }
 
@@ -386,12 +391,14 @@ static void record_evaluation(struct recording *f) {
                                         .steps = steps,
                                         .moved = data ? steps * (uint32_t)f->rows : 0,
                                         .epoch = data ? data->epoch : 0,
-                                        .counted = classes};
+                                        .counted = classes,
+                                        .weighed = l->desc.sample_weights};
     const struct grt_range ranges[] = {judged ? l->judged->range : l->loss_parts->range,
-                                       l->hits->range, l->state->range, l->near->range};
+                                       l->hits->range, l->state->range, l->near->range,
+                                       l->mass ? l->mass->range : l->near->range};
     grt_op_launch(f->graph,
                   grt_kernel_desc(.name = "tally", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
-                  &params, sizeof params, ranges, 4, (const uint32_t[3]){1, 1, 1});
+                  &params, sizeof params, ranges, 5, (const uint32_t[3]){1, 1, 1});
 }
 
 static uint64_t y_row_bytes(const struct grt_learner *l) {

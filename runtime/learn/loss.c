@@ -52,20 +52,28 @@ static bool check_targets(struct grt_graph *graph, const struct grt_loss_desc *d
     if (!grt_op_tensor(graph, "loss", "target", d->target)) {
         return false;
     }
-    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY;
-    uint64_t wanted = classes ? d->y->shape[0] : grt_tensor_count(d->y);
+    bool classes = d->loss == GRT_LOSS_CROSS_ENTROPY, weighted = d->sampled || d->class_weights;
+    uint64_t rows = d->y->shape[0], cols = d->cols > 0 ? d->cols : d->y->shape[1];
+    uint64_t words = d->word_first + (classes ? 1 : cols) + d->sampled;
     const char *why = NULL;
-    if (grt_tensor_count(d->target) != wanted ||
-        d->target->dtype != (classes ? GRT_U32 : GRT_F32)) {
+    if (d->first + cols > d->y->shape[1]) {
+        why = "it is of more numbers than the model gives";
+    } else if (d->words > 0 ? d->words < words || grt_tensor_count(d->target) != rows * d->words
+                            : d->sampled || d->word_first > 0) {
+        why = "targets are fewer words than the loss wants";
+    } else if (weighted && !d->mass.buf) {
+        why = "weights want room for the parts of their sum";
+    } else if (d->words == 0 && (grt_tensor_count(d->target) != rows * words ||
+                                 d->target->dtype != (classes ? GRT_U32 : GRT_F32))) {
         why =
             classes ? "targets must be one u32 a row" : "targets must be f32, one for each output";
     } else if (classes && !d->dy && !d->hits.buf) {
         why = "neither gradient nor hits are wanted";
-    } else if (d->class_weights &&
-               (!classes || !d->dy || !d->hits.buf || d->class_weights->dtype != GRT_F32 ||
-                grt_tensor_count(d->class_weights) != d->y->shape[1])) {
-        why = "class weights are f32, one for each output of a cross-entropy with gradient, and "
-              "want room for the parts of their sum";
+    } else if (d->class_weights && (!classes || !d->dy || d->class_weights->dtype != GRT_F32 ||
+                                    grt_tensor_count(d->class_weights) != cols)) {
+        why = "class weights are f32, one for each output of a cross-entropy with gradient";
+    } else if (d->mix && (weighted || d->words > 1)) {
+        why = "samples that are mixed have neither weights nor other targets";
     } else if (d->near.buf && !classes) {
         why = "answers that are near are those of classes";
     } else if (!(d->delta >= 0.0f)) {
@@ -98,7 +106,9 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
         return;
     }
     const struct grt_dev *dev = grt_graph_dev(graph);
-    uint64_t rows = d->y->shape[0], cols = d->y->shape[1];
+    uint64_t rows = d->y->shape[0], cols = d->cols > 0 ? d->cols : d->y->shape[1];
+    uint32_t pitch = (uint32_t)d->y->shape[1], words = d->words;
+    float scale = d->scale != 0.0f ? d->scale : 1.0f;
     uint64_t samples = d->samples ? d->samples : rows;
     bool narrow = d->dy && d->dy->dtype != GRT_F32;
     uint32_t wg = grt_op_tree_wg(dev), kind = d->dy && d->dy->dtype == GRT_BF16;
@@ -107,6 +117,8 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
     struct grt_range state = grt_op_part(d->state, 0, sizeof(struct grt_learn_state));
     // A gradient that is not wanted is bound to what is not looked at.
     struct grt_range dy = d->dy ? d->dy->range : grt_op_unused(graph);
+    const struct grt_range mass =
+        d->mass.buf ? grt_op_part(d->mass, 0, GRT_LOSS_PARTS * 4) : grt_op_unused_at(graph, 3);
     if (d->loss == GRT_LOSS_CROSS_ENTROPY) {
         const struct cross_entropy_params params = {.rows = (uint32_t)rows,
                                                     .cols = (uint32_t)cols,
@@ -114,18 +126,25 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                                     .shared_out = d->label_smoothing,
                                                     .each = d->label_smoothing / (float)cols,
                                                     .heavy = d->label_smoothing / (float)cols *
-                                                             d->weight_sum};
+                                                             d->weight_sum,
+                                                    .pitch = pitch,
+                                                    .first = d->first,
+                                                    .words = words > 0 ? words : 1,
+                                                    .at = d->word_first,
+                                                    .weight_at = words > 0 ? words - 1 : 0,
+                                                    .scale = scale};
         bool weighted = d->class_weights != NULL;
         const struct grt_kernel_desc kernel = {narrow ? "cross_entropy_16" : "cross_entropy_f32",
                                                {{"WG", wg},
                                                 {"LANES", logit_lanes(dev, cols)},
                                                 {"KIND", kind},
                                                 {"GRAD", d->dy != NULL},
-                                                {"HITS", d->hits.buf && !weighted},
+                                                {"HITS", d->hits.buf != NULL},
                                                 {"SMOOTH", d->label_smoothing > 0.0f},
                                                 {"WEIGHTED", weighted},
                                                 {"MIXED", d->mix != NULL},
-                                                {"NEAR", d->near.buf != NULL}}};
+                                                {"NEAR", d->near.buf != NULL},
+                                                {"SAMPLED", d->sampled}}};
         const struct grt_range hits =
             d->hits.buf ? grt_op_part(d->hits, 0, GRT_LOSS_PARTS * 4) : grt_op_unused_at(graph, 1);
         const struct grt_range near =
@@ -138,13 +157,36 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
                                            hits,
                                            weighted ? d->class_weights->range : d->y->range,
                                            d->mix ? d->mix->range : d->y->range,
-                                           near};
-        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 9, groups);
+                                           near,
+                                           mass};
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 10, groups);
         return;
     }
-    const struct loss_params params = {.n = (uint32_t)(rows * cols),
-                                       .share = (float)(1.0 / ((double)samples * (double)cols)),
-                                       .delta = d->delta > 0.0f ? d->delta : 1.0f};
+    float delta = d->delta > 0.0f ? d->delta : 1.0f;
+    float share = (float)(1.0 / ((double)samples * (double)cols));
+    if (words > 0 || cols < pitch || scale != 1.0f) {
+        const struct loss_rows_params part = {.rows = (uint32_t)rows,
+                                              .cols = (uint32_t)cols,
+                                              .share = share,
+                                              .delta = delta,
+                                              .pitch = pitch,
+                                              .first = d->first,
+                                              .words = words > 0 ? words : (uint32_t)cols,
+                                              .at = d->word_first,
+                                              .weight_at = words > 0 ? words - 1 : 0,
+                                              .scale = scale};
+        const struct grt_kernel_desc kernel = {narrow ? "loss_rows_16" : "loss_rows_f32",
+                                               {{"WG", wg},
+                                                {"LOSS", (uint32_t)d->loss},
+                                                {"KIND", kind},
+                                                {"GRAD", d->dy != NULL},
+                                                {"SAMPLED", d->sampled}}};
+        const struct grt_range ranges[] = {d->y->range, d->target->range, dy, parts, state, mass};
+        grt_op_launch(graph, &kernel, &part, sizeof part, ranges, 6, groups);
+        return;
+    }
+    const struct loss_params params = {
+        .n = (uint32_t)(rows * cols), .share = share, .delta = delta};
     const struct grt_kernel_desc kernel = {
         narrow ? "loss_16" : "loss_f32",
         {{"WG", wg}, {"LOSS", (uint32_t)d->loss}, {"KIND", kind}, {"GRAD", d->dy != NULL}}};

@@ -14,7 +14,7 @@
 struct grt_share {
     struct grt_learner *learner;
     uint64_t grads, losses, kept, count;
-    bool weighted;  // by class weights
+    bool weighted;  // by weights of classes or samples
     struct grt_buf *down, *up, *back;
     struct grt_graph *take, *give, *restore;
     float *before;  // what modules kept before the step; or NULL
@@ -64,7 +64,7 @@ static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, b
         at = copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
     }
     if (graph && down && s->weighted) {
-        grt_share_copy(graph, l->hits, host, at, down);
+        grt_share_copy(graph, l->mass, host, at, down);
     }
     if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
@@ -87,7 +87,7 @@ struct grt_share *grt_share_create(struct grt_learner *l) {
     s->grads = count_of(l, GRT_TENSOR_GRAD);
     s->losses = grt_tensor_count(l->loss_parts);
     s->kept = count_of(l, GRT_TENSOR_BUFFER);
-    s->weighted = l->class_weights != NULL;
+    s->weighted = l->mass != NULL;
     s->count = s->grads + s->losses + s->kept + 1 + s->weighted;
     s->down = make_buf(l, s->count + grt_tensor_count(l->hits), GRT_BUF_READBACK);
     s->up = make_buf(l, s->count, GRT_BUF_UPLOAD);

@@ -40,6 +40,18 @@ undo:
     return false;
 }
 
+const uint32_t *pass_target(const struct pass *p, const struct grt_batch *batch, uint32_t row) {
+    return (const uint32_t *)batch->y + (uint64_t)row * p->task.info.y_width;
+}
+
+double pass_weight(const struct pass *p, const struct grt_batch *batch, uint32_t row) {
+    float weight = 1.0f;
+    if (p->task.info.weighted) {
+        memcpy(&weight, pass_target(p, batch, row) + p->task.info.y_width - 1, sizeof weight);
+    }
+    return (double)weight;
+}
+
 // Images of a batch, from right to left.
 static void mirror(const struct pass *p, uint64_t rows, float *x) {
     const struct grt_dataset_info *info = &p->task.info;

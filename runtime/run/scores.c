@@ -22,25 +22,27 @@ struct numbers {
     uint32_t width;
     bool logits;  // what the network says becomes a probability
     uint64_t samples;
+    double weight;  // of all of them
 };
 
-static void add_numbers(struct numbers *n, const float *y, const float *targets, uint64_t rows) {
-    for (uint64_t i = 0; i < rows; i++, n->samples++) {
-        for (uint32_t k = 0; k < n->width; k++) {
-            struct column *c = &n->columns[k];
-            double target = (double)targets[i * n->width + k], said = (double)y[i * n->width + k];
-            said = n->logits ? 1 / (1 + exp(-said)) : said;
-            c->first = n->samples == 0 ? target : c->first;
-            c->sum += target - c->first;
-            c->squares += (target - c->first) * (target - c->first);
-            c->residues += (target - said) * (target - said);
-            c->off += fabs(target - said);
-        }
+// One sample.
+static void add_numbers(struct numbers *n, const float *y, const float *targets, double weight) {
+    for (uint32_t k = 0; k < n->width; k++) {
+        struct column *c = &n->columns[k];
+        double target = (double)targets[k], said = (double)y[k];
+        said = n->logits ? 1 / (1 + exp(-said)) : said;
+        c->first = n->samples == 0 ? target : c->first;
+        c->sum += weight * (target - c->first);
+        c->squares += weight * (target - c->first) * (target - c->first);
+        c->residues += weight * (target - said) * (target - said);
+        c->off += weight * fabs(target - said);
     }
+    n->samples++;
+    n->weight += weight;
 }
 
 static void sum_numbers(const struct numbers *n, struct grt_scores *scores) {
-    double samples = (double)n->samples;
+    double samples = n->weight;
     *scores = (struct grt_scores){.samples = n->samples};
     for (uint32_t k = 0; k < n->width; k++) {
         const struct column *c = &n->columns[k];
@@ -53,8 +55,8 @@ static void sum_numbers(const struct numbers *n, struct grt_scores *scores) {
     }
 }
 
-bool grt_scores_numbers(const float *y, const float *targets, uint64_t rows, uint32_t width,
-                        struct grt_scores *scores) {
+bool grt_scores_numbers(const float *y, const float *targets, const float *weights, uint64_t rows,
+                        uint32_t width, struct grt_scores *scores) {
     if (!y || !targets || !scores || rows == 0 || width == 0) {
         return grt_fail(GRT_INVALID, "scores want numbers, targets and samples");
     }
@@ -62,7 +64,9 @@ bool grt_scores_numbers(const float *y, const float *targets, uint64_t rows, uin
     if (!n.columns) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for scores");
     }
-    add_numbers(&n, y, targets, rows);
+    for (uint64_t i = 0; i < rows; i++) {
+        add_numbers(&n, y + i * width, targets + i * width, weights ? (double)weights[i] : 1);
+    }
     sum_numbers(&n, scores);
     free(n.columns);
     return true;
@@ -75,7 +79,7 @@ bool grt_scores_numbers(const float *y, const float *targets, uint64_t rows, uin
 #define TIE 1e-12
 
 struct ranked {
-    double score;
+    double score, weight;
     bool own;  // of the class
 };
 
@@ -85,21 +89,22 @@ static int by_score(const void *a, const void *b) {
 }
 
 // The share of pairs of a sample of the class and one of another in which the first has the larger
-// score, ties half; by the sum of ranks. NAN where one side has no sample.
+// score, ties half; a pair weighs the product of its weights. NAN where one side has none.
 static double area(struct ranked *rows, uint64_t count) {
-    double own = 0, ranks = 0;
+    double own = 0, others = 0, pairs = 0;
     qsort(rows, count, sizeof *rows, by_score);
     for (uint64_t i = 0; i < count;) {
-        uint64_t end = i, inside = 0;
-        while (end < count && rows[end].score - rows[i].score <= TIE * rows[i].score) {
-            inside += rows[end++].own;
+        double alike[2] = {0, 0};
+        uint64_t end = i;
+        for (; end < count && rows[end].score - rows[i].score <= TIE * rows[i].score; end++) {
+            alike[rows[end].own] += rows[end].weight;
         }
-        ranks += (double)inside * ((double)i + (double)end + 1) / 2;
-        own += (double)inside;
+        pairs += alike[1] * (others + alike[0] / 2);
+        others += alike[0];
+        own += alike[1];
         i = end;
     }
-    double others = (double)count - own;
-    return own > 0 && others > 0 ? (ranks - own * (own + 1) / 2) / (own * others) : NAN;
+    return own > 0 && others > 0 ? pairs / (own * others) : NAN;
 }
 
 // Of the softmax, which is what scores of samples are compared by.
@@ -114,13 +119,14 @@ static double share_of(const float *logits, uint32_t classes, uint32_t of) {
     return exp((double)logits[of] - largest) / sum;
 }
 
-static double mean_area(const float *logits, const uint32_t *truth, uint64_t rows, uint32_t classes,
-                        struct ranked *room) {
+static double mean_area(const float *logits, const uint32_t *truth, const float *weights,
+                        uint64_t rows, uint32_t classes, struct ranked *room) {
     double sum = 0, counted = 0;
     // Of two classes the second is what is looked for.
     for (uint32_t k = classes == 2 ? 1 : 0; k < classes; k++) {
         for (uint64_t i = 0; i < rows; i++) {
-            room[i] = (struct ranked){share_of(logits + i * classes, classes, k), truth[i] == k};
+            room[i] = (struct ranked){share_of(logits + i * classes, classes, k),
+                                      weights ? (double)weights[i] : 1, truth[i] == k};
             if (!isfinite(room[i].score)) {
                 return NAN;  // no order
             }
@@ -132,22 +138,29 @@ static double mean_area(const float *logits, const uint32_t *truth, uint64_t row
     return counted > 0 ? sum / counted : NAN;
 }
 
-static double mean_f1(const uint64_t (*counts)[3], uint32_t classes) {
+// What samples weigh together that are said to be of a class and are, are of it, are said to be;
+// whether there are any.
+struct counted {
+    double right, is, said;
+    bool known;
+};
+
+static double mean_f1(const struct counted *counts, uint32_t classes) {
     double sum = 0, known = 0;
     for (uint32_t k = 0; k < classes; k++) {
-        uint64_t right = counts[k][0], is = counts[k][1], said = counts[k][2];
-        sum += is + said > 0 ? 2.0 * (double)right / (double)(is + said) : 0;
-        known += is + said > 0;
+        double both = counts[k].is + counts[k].said;
+        sum += both > 0 ? 2 * counts[k].right / both : 0;
+        known += counts[k].known;
     }
     return sum / known;
 }
 
-bool grt_scores_classes(const float *logits, const uint32_t *truth, uint64_t rows, uint32_t classes,
-                        struct grt_scores *scores) {
+bool grt_scores_classes(const float *logits, const uint32_t *truth, const float *weights,
+                        uint64_t rows, uint32_t classes, struct grt_scores *scores) {
     if (!logits || !truth || !scores || rows == 0 || classes == 0) {
         return grt_fail(GRT_INVALID, "scores want numbers, classes and samples");
     }
-    uint64_t(*counts)[3] = calloc(classes, sizeof *counts);  // right, are of it, said to be
+    struct counted *counts = calloc(classes, sizeof *counts);
     struct ranked *room = malloc(rows * sizeof *room);
     if (!counts || !room) {
         free(counts);
@@ -155,7 +168,7 @@ bool grt_scores_classes(const float *logits, const uint32_t *truth, uint64_t row
         return grt_fail(GRT_NO_MEMORY, "no host memory for scores");
     }
     bool ok = true;
-    uint64_t right = 0;
+    double right = 0, all = 0;
     for (uint64_t i = 0; ok && i < rows; i++) {
         uint32_t guess = 0;
         for (uint32_t k = 1; k < classes; k++) {
@@ -165,17 +178,21 @@ bool grt_scores_classes(const float *logits, const uint32_t *truth, uint64_t row
             ok = grt_fail(GRT_INVALID, "scores: class %u of %u", truth[i], classes);
             break;
         }
-        right += guess == truth[i];
-        counts[truth[i]][0] += guess == truth[i];
-        counts[truth[i]][1]++;
-        counts[guess][2]++;
+        double weight = weights ? (double)weights[i] : 1, met = guess == truth[i] ? weight : 0;
+        right += met;
+        all += weight;
+        counts[truth[i]].right += met;
+        counts[truth[i]].is += weight;
+        counts[guess].said += weight;
+        counts[truth[i]].known = counts[guess].known = true;
     }
     if (ok) {
-        *scores = (struct grt_scores){.samples = rows,
-                                      .classes = classes,
-                                      .accuracy = (double)right / (double)rows,
-                                      .f1 = mean_f1((const uint64_t(*)[3])counts, classes),
-                                      .auc = mean_area(logits, truth, rows, classes, room)};
+        *scores =
+            (struct grt_scores){.samples = rows,
+                                .classes = classes,
+                                .accuracy = right / all,
+                                .f1 = mean_f1(counts, classes),
+                                .auc = mean_area(logits, truth, weights, rows, classes, room)};
     }
     free(counts);
     free(room);
@@ -188,6 +205,7 @@ struct gathered {
     struct numbers numbers;
     float *logits;  // [rows][classes]
     uint32_t *truth;
+    float *weights;  // [rows], or NULL
     uint64_t rows;
 };
 
@@ -195,12 +213,16 @@ static void gather(void *context, const struct pass *p, const struct grt_batch *
                    const float *y) {
     struct gathered *g = context;
     uint64_t width = p->task.learner.outputs;
-    if (g->logits) {
-        memcpy(g->logits + g->rows * width, y, batch->rows * width * sizeof *y);
-        memcpy(g->truth + g->rows, batch->y, batch->rows * sizeof *g->truth);
-        g->rows += batch->rows;
-    } else {
-        add_numbers(&g->numbers, y, (const float *)batch->y, batch->rows);
+    for (uint32_t i = 0; i < batch->rows; i++, y += width) {
+        double weight = pass_weight(p, batch, i);
+        const uint32_t *words = pass_target(p, batch, i);
+        if (!g->logits) {
+            add_numbers(&g->numbers, y, (const float *)words, weight);
+            continue;
+        }
+        memcpy(g->logits + g->rows * width, y, width * sizeof *y);
+        g->weights[g->rows] = (float)weight;
+        g->truth[g->rows++] = words[0];
     }
 }
 
@@ -224,21 +246,23 @@ bool grt_score(struct grt_dev *dev, const struct grt_archive *model,
     } else if (classes) {
         g.logits = malloc((rows + 1) * g.numbers.width * sizeof *g.logits);
         g.truth = malloc((rows + 1) * sizeof *g.truth);
+        g.weights = malloc((rows + 1) * sizeof *g.weights);
     } else {
         g.numbers.columns = calloc(g.numbers.width, sizeof *g.numbers.columns);
     }
-    if (ok && (classes ? !g.logits || !g.truth : !g.numbers.columns)) {
+    if (ok && (classes ? !g.logits || !g.truth || !g.weights : !g.numbers.columns)) {
         ok = grt_fail(GRT_NO_MEMORY, "no host memory for the scores of %llu samples",
                       (unsigned long long)rows);
     }
     ok = ok && pass_run(&p, dev, stop, gather, &g);
     if (ok && classes) {
-        ok = grt_scores_classes(g.logits, g.truth, g.rows, g.numbers.width, scores);
+        ok = grt_scores_classes(g.logits, g.truth, g.weights, g.rows, g.numbers.width, scores);
     } else if (ok) {
         sum_numbers(&g.numbers, scores);
     }
     free(g.logits);
     free(g.truth);
+    free(g.weights);
     free(g.numbers.columns);
     pass_end(&p);
     return ok;

@@ -157,6 +157,14 @@ static bool open_apart(struct grt_supervised *run, const struct grt_task_look *l
     run->apart.config = run->task.config;
     run->apart.inputs = run->task.inputs;
     memcpy(run->apart.config.data, run->settings.validation_data, sizeof run->apart.config.data);
+    const char *weights = task_weights(&run->apart.config),
+               *end = weights ? strrchr(weights, '.') : NULL;
+    if (end && strcmp(end, ".npy") == 0) {
+        return grt_fail(GRT_CONFIG,
+                        "%s holds the weights of the samples of training, and validation_data %s "
+                        "wants its own: put arrays and weights into a .npz each",
+                        weights, run->settings.validation_data);
+    }
     if (!task_open(&run->apart, grt_dev_profile(run->desc.dev),
                    &(struct task_opening){.mean = info->mean,
                                           .std = info->std,

@@ -37,7 +37,7 @@ struct supervised_ranks {
     uint32_t leaf, step;  // samples of a micro-batch and of a step
     uint64_t epoch;       // samples
     bool compared;        // the weights of all, before the first step
-    bool weighted;        // by class weights
+    bool weighted;        // by weights of classes or samples
     struct grt_share *share;
     struct grt_buf *in;  // x and y of a micro-batch
     uint64_t y_at;
@@ -136,7 +136,7 @@ bool supervised_share_out(struct grt_supervised *run) {
                                             .count = count,
                                             .first = grt_comm_rank(run->desc.comm) * count,
                                             .leaf = d->batch / (uint32_t)all,
-                                            .weighted = d->class_weights != NULL,
+                                            .weighted = d->class_weights || d->sample_weights,
                                             .step = d->batch};
     // A learner is for one of them. They may be cut further, as accumulate says.
     d->batch = run->ranks->leaf;
@@ -375,8 +375,8 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
 
 // The gradient noise scale of McCandlish et al. (arXiv 1812.06162, A.1), by the lengths of the
 // gradients of micro-batches and of the step: the trace of the covariance, and the square of the
-// true gradient's length, each without bias. Class weights make other means, and samples that are
-// told apart from each other do not count by themselves.
+// true gradient's length, each without bias. Weights make other means, and samples that are told
+// apart from each other do not count by themselves.
 static struct supervised_noise measure_noise(const struct supervised_ranks *r, const float *sum,
                                              uint32_t rows) {
     double each, whole, parts = r->all;

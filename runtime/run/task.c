@@ -388,10 +388,11 @@ bool task_describe_learner(struct grt_task *task) {
         .outputs = task->features      ? 0
                    : has_head(task)    ? (uint32_t)c->projection.values[c->projection.count - 1]
                    : info->classes > 0 ? info->classes
-                                       : info->y_width,
+                                       : info->y_width - info->weighted,
         .loss = (enum grt_loss)loss_of(c->loss),
         .huber_delta = (float)c->huber_delta,
         .label_smoothing = (float)c->label_smoothing,
+        .sample_weights = info->weighted > 0,
         .precision = grt_task_precision(c),
         .batch = (uint32_t)(c->batch_size * c->accumulate),
         .accumulate = (uint32_t)c->accumulate,
@@ -424,17 +425,21 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
     bool late = strcmp(c->on_nan, "late") == 0, no_targets = without_targets(c, opening);
     bool named = !task->source.columns;
     bool classes = opening->class_targets || strcmp(c->loss, "cross_entropy") == 0;
-    task->data = grt_dataset_open(grt_dataset_desc(
-            .path = task->source.path, .shown = c->data, .inputs = inputs,
-            .input_count = named ? c->inputs.count : 0, .targets = targets,
-            .target_count = no_targets || !named ? 0 : c->targets.count, .no_targets = no_targets,
-            .class_targets = classes && !no_targets, .classes = opening->classes,
-            .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
-            .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
-            .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
-            .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
-            .check_late = opening->look.late || late, .threads = (uint32_t)c->num_workers,
-            .watch = opening->look.watch, .context = opening->look.context));
+    const char *weights = no_targets || task->features ? NULL : task_weights(c);
+    task->data = grt_dataset_open(
+        grt_dataset_desc(.path = task->source.path, .shown = c->data, .inputs = inputs,
+                         .input_count = named ? c->inputs.count : 0, .targets = targets,
+                         .target_count = no_targets || !named ? 0 : c->targets.count,
+                         .no_targets = no_targets, .weights = weights && !named ? "w" : weights,
+                         .class_targets = classes && !no_targets, .classes = opening->classes,
+                         .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
+                         .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
+                         .normalise = c->normalize, .validation_split = c->validation_split,
+                         .seed = c->seed, .shuffle_window = c->shuffle_window,
+                         .mean = opening->mean, .std = opening->std,
+                         .check_late = opening->look.late || late,
+                         .threads = (uint32_t)c->num_workers, .watch = opening->look.watch,
+                         .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }
@@ -444,6 +449,11 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
 static bool check_config(const struct grt_config *c) {
     if (!c->data[0]) {
         return grt_fail(GRT_CONFIG, "no data: name a file with --data FILE or `data: FILE`");
+    }
+    if (task_weights(c) && strcmp(c->loss, "auto") != 0 &&
+        !grt_loss_has_targets((enum grt_loss)loss_of(c->loss))) {
+        return grt_fail(GRT_CONFIG, "sample_weights has no effect with loss %s: leave it out",
+                        c->loss);
     }
     if (c->betas.count != 2) {
         return grt_fail(GRT_CONFIG, "betas has %u numbers; two are wanted", c->betas.count);

@@ -76,6 +76,11 @@ void task_source_names(struct grt_task *task, const struct grt_config *callers, 
     }
 }
 
+const char *task_weights(const struct grt_config *c) {
+    return c->sample_weights[0] && strcmp(c->sample_weights, "none") != 0 ? c->sample_weights
+                                                                          : NULL;
+}
+
 bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets) {
     const struct grt_config *c = &task->config;
     struct lines inputs = {0}, targets = {0}, classes = {0};
@@ -86,15 +91,17 @@ bool task_source(struct grt_task *task, const struct task_opening *opening, bool
                         c->data);
     }
     bool table = is_table(c->data);
-    bool good = names_of(&c->inputs, table ? opening->like.input_names : NULL, &inputs) &&
-                names_of(&c->targets, table ? opening->like.target_names : NULL, &targets) &&
-                split(opening->like.class_names, &classes) &&
-                grt_direct(grt_direct_desc(.path = c->data, .inputs = inputs.names,
-                                           .input_count = inputs.count, .targets = targets.names,
-                                           .target_count = targets.count, .no_targets = no_targets,
-                                           .fill = c->fill, .class_names = classes.names,
-                                           .class_count = classes.count),
-                           &task->source);
+    bool good =
+        names_of(&c->inputs, table ? opening->like.input_names : NULL, &inputs) &&
+        names_of(&c->targets, table ? opening->like.target_names : NULL, &targets) &&
+        split(opening->like.class_names, &classes) &&
+        grt_direct(grt_direct_desc(.path = c->data, .inputs = inputs.names,
+                                   .input_count = inputs.count, .targets = targets.names,
+                                   .target_count = targets.count, .no_targets = no_targets,
+                                   .weights = no_targets || task->features ? NULL : task_weights(c),
+                                   .fill = c->fill, .class_names = classes.names,
+                                   .class_count = classes.count),
+                   &task->source);
     if (good && opening->classes > 0 && classes.count == 0 && task->source.class_names) {
         good = grt_fail(GRT_BAD_DATA,
                         "%s: its classes are words, and the network knows classes by numbers "

@@ -12,6 +12,7 @@
 static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_INPUTS,
     GRT_CONFIG_TARGETS,
+    GRT_CONFIG_SAMPLE_WEIGHTS,
     GRT_CONFIG_NORMALIZE,
     GRT_CONFIG_TRANSFORM,
     GRT_CONFIG_MODEL,
@@ -253,12 +254,13 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
     task->inputs = task->config.inputs;
     // How data are read and where they lie is the caller's; the rest is the model's.
     static const enum grt_config_key callers[] = {
-        GRT_CONFIG_DATA,        GRT_CONFIG_BATCH_SIZE,
-        GRT_CONFIG_NUM_WORKERS, GRT_CONFIG_PREFETCH_FACTOR,
-        GRT_CONFIG_CACHE,       GRT_CONFIG_ON_NAN,
-        GRT_CONFIG_PIN_MEMORY,  GRT_CONFIG_PRECISION,
-        GRT_CONFIG_INPUTS,      GRT_CONFIG_TARGETS,
-        GRT_CONFIG_TEST_FLIPS,  GRT_CONFIG_FILL,
+        GRT_CONFIG_DATA,           GRT_CONFIG_BATCH_SIZE,
+        GRT_CONFIG_NUM_WORKERS,    GRT_CONFIG_PREFETCH_FACTOR,
+        GRT_CONFIG_CACHE,          GRT_CONFIG_ON_NAN,
+        GRT_CONFIG_PIN_MEMORY,     GRT_CONFIG_PRECISION,
+        GRT_CONFIG_INPUTS,         GRT_CONFIG_TARGETS,
+        GRT_CONFIG_TEST_FLIPS,     GRT_CONFIG_FILL,
+        GRT_CONFIG_SAMPLE_WEIGHTS,
     };
     for (size_t i = 0; i < sizeof callers / sizeof *callers; i++) {
         if (grt_config_given(config, callers[i])) {

@@ -46,6 +46,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
     good = good && grt_learner_state(p.learner, &state);
     if (good) {
         supervised_tally(p.learner, &state, evaluation);
+        evaluation->samples = p.rows;
     }
     evaluation->seconds = grt_seconds() - start;
     grt_feed_destroy(&feed);
@@ -159,7 +160,7 @@ static void keep_mistake(struct grt_classified *c, const struct pass *p, struct 
 }
 
 static void judge_row(struct grt_classified *c, const struct pass *p, const float *x,
-                      const float *y, uint32_t truth) {
+                      const float *y, uint32_t truth, double weight) {
     uint32_t guess = largest(y, c->classes), above = 0;
     double others = 0;  // beside the largest, which is 1
     for (uint32_t k = 0; k < c->classes; k++) {
@@ -168,9 +169,10 @@ static void judge_row(struct grt_classified *c, const struct pass *p, const floa
     }
     double loss = log1p(others) + (double)y[guess] - (double)y[truth];
     c->evaluation.samples++;
-    c->evaluation.loss += loss;
-    c->evaluation.accuracy += guess == truth;
-    c->evaluation.top5 += above < 5;
+    c->evaluation.loss += loss * weight;
+    c->evaluation.accuracy += guess == truth ? weight : 0;
+    c->evaluation.top5 += above < 5 ? weight : 0;
+    c->weight += weight;
     c->confusion[(uint64_t)truth * c->classes + guess]++;
     if (guess != truth) {
         keep_mistake(c, p,
@@ -186,18 +188,17 @@ static void judge_row(struct grt_classified *c, const struct pass *p, const floa
 static void judge(void *context, const struct pass *p, const struct grt_batch *batch,
                   const float *y) {
     struct grt_classified *c = context;
-    const uint32_t *truth = batch->y;
     for (uint32_t i = 0; i < batch->rows; i++) {
         judge_row(c, p, batch->x + (uint64_t)i * p->task.info.x_width, y + (uint64_t)i * c->classes,
-                  truth[i]);
+                  pass_target(p, batch, i)[0], pass_weight(p, batch, i));
     }
 }
 
 static void sum_up(struct grt_classified *c) {
     double samples = (double)c->evaluation.samples;
-    c->evaluation.loss /= samples;
-    c->evaluation.accuracy /= samples;
-    c->evaluation.top5 = c->classes > 5 ? c->evaluation.top5 / samples : -1;
+    c->evaluation.loss /= c->weight;
+    c->evaluation.accuracy /= c->weight;
+    c->evaluation.top5 = c->classes > 5 ? c->evaluation.top5 / c->weight : -1;
     for (uint32_t k = 0; k < c->classes; k++) {
         uint64_t count = 0;
         for (uint32_t g = 0; g < c->classes; g++) {

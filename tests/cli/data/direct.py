@@ -62,6 +62,28 @@ def same():
                         "npy": ["--data", "x.npy", "targets=y.npy"]}.items():
         train(name, *words, "normalize=true")
         assert model(name) == model("h5"), name
+    # Weights of samples: a column, which is no input and not the last one's target, an array, another .npy.
+    heavy = draw.uniform(0, 2, 80)
+    with h5py.File("w.h5", "w") as f:
+        f["x"], f["y"], f["heavy"] = x, y, heavy
+    write("w.csv", {"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "price": y[:, 0], "heavy": heavy})
+    np.savez("w.npz", x=x, y=y, heavy=heavy)
+    np.save("w.npy", heavy)
+    train("wh5", "--data", "w.h5", "sample_weights=heavy")
+    train("plain", "--data", "w.h5")
+    assert model("wh5") != model("plain")
+    for name, words in {"wcsv": ["--data", "w.csv", "sample_weights=heavy"], "wnpz": ["--data", "w.npz", "sample_weights=heavy"],
+                        "wnpy": ["--data", "x.npy", "targets=y.npy", "sample_weights=w.npy"],
+                        "wval": ["--data", "w.npz", "sample_weights=heavy", "validation_data=w.csv", "validation_split=0"]}.items():
+        train(name, *words)
+        assert name == "wval" or model(name) == model("wh5"), name
+    run("predict", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "-o", "said.npy")
+    assert "heavy" in run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", code=65)
+    assert "is target and weight" in train("never", "--data", "w.csv", "targets=heavy", "sample_weights=heavy", code=65)
+    assert "sample_weights=w.npy" in train("never", "--data", "x.npy", "targets=y.npy", "sample_weights=w", code=78)
+    with open("hole_w.csv", "w") as f:
+        f.write("a,y,w\n1,2,1\n2,3,\n")
+    assert "hole_w.csv:3: the weight 'w' is no number" in train("never", "--data", "hole_w.csv", "sample_weights=w", code=65)
     train("half2", "--data", "a.npz", "inputs=half")
     assert model("half2") == model("half")
     assert "f16" in run("data", "info", "a.npz") and "80 x 3" in run("data", "info", "a.csv")

@@ -201,6 +201,114 @@ def weighted():
         shutil.rmtree("heavy")
 
 
+def area(score, own, heavy):
+    """roc_auc_score by its definition: pairs, by the product of their weights."""
+    above = np.sign(score[own][:, None] - score[~own][None]) / 2 + 0.5
+    pairs = heavy[own][:, None] * heavy[~own][None]
+    return (above * pairs).sum() / pairs.sum()
+
+
+def f1(guess, truth, heavy):
+    one = []
+    for k in np.union1d(guess, truth):
+        right = heavy[(guess == k) & (truth == k)].sum()
+        one.append(2 * right / (heavy[guess == k].sum() + heavy[truth == k].sum()))
+    return np.mean(one)
+
+
+def sampled():
+    """Sample weights: sums of weight times loss over sums of weights, of steps in however many parts, and of validations;
+    scores as scikit-learn has them with sample_weight."""
+    draw = np.random.default_rng(9)
+    heavy = draw.choice([0, 0.25, 1, 3.5], ROWS)
+    kinds, both = draw.integers(0, 3, ROWS), np.column_stack([y, -y + 1]).astype("f4").astype("f8")
+    with h5py.File("d.h5", "a") as f:
+        f["w"], f["sort"], f["both"] = heavy.astype("f4"), kinds.astype("i4"), both.astype("f4")
+        f["below"], f["hole"] = np.where(np.arange(ROWS) == 7, -0.5, 1), np.where(np.arange(ROWS) == 8, np.nan, 1)
+        f["few"], f["wide"], f["nothing"] = np.ones(ROWS - 1), np.ones((ROWS, 2)), np.zeros(ROWS)
+    by_kind = np.array([0.2, 1.0, 5.0])
+    eye = np.eye(3)
+
+    def slopes(at, w, b, loss, classes):
+        out, weigh = x[at] @ w.T + b, heavy[at]
+        if loss == "cross_entropy":
+            weigh = weigh * (by_kind[kinds[at]] if classes else 1)
+            e = np.exp(out)
+            slope = e / e.sum(1, keepdims=True) - eye[kinds[at]]
+        else:
+            e = out - both[at]
+            slope = (2 * e if loss == "mse" else np.sign(e) if loss == "l1" else np.clip(e, -0.5, 0.5)) / 2
+        return slope * weigh[:, None] / max(weigh.sum(), 1e-30)
+
+    def judged(at, w, b, loss):
+        out = x[at] @ w.T + b
+        if loss == "cross_entropy":
+            each = np.log(np.exp(out).sum(1)) - out[np.arange(len(at)), kinds[at]]
+        else:
+            e = np.abs(out - both[at])
+            each = (e**2 if loss == "mse" else e if loss == "l1" else np.where(e > 0.5, 0.5 * (e - 0.25), e**2 / 2)).mean(1)
+        right = (heavy[at] * (out.argmax(1) == kinds[at])).sum() / heavy[at].sum()
+        return (heavy[at] * each).sum() / heavy[at].sum(), right
+
+    for loss, classes in ("mse", 0), ("l1", 0), ("huber", 0), ("cross_entropy", 0), ("cross_entropy", 1):
+        words = ["sample_weights=w", f"loss={loss}", "targets=" + ("sort" if loss == "cross_entropy" else "both")]
+        words += ["class_weights=0.2,1,5"] if classes else ["huber_delta=0.5"] if loss == "huber" else []
+        train("first", "epochs=0", *words)
+        w, b = weights(newest("first"))
+        for epoch in 1, 2:
+            drawn = order(epoch)
+            for k in range(1, drawn[-1, 0] + 1):
+                at = drawn[drawn[:, 0] == k, 1]
+                slope = slopes(at, w, b, loss, classes)
+                w, b = w - RATE * slope.T @ x[at], b - RATE * slope.sum(0)
+        every = loss == "mse" or (loss == "cross_entropy" and not classes)
+        parts = ["cache=none", "micro_batches=4", "accumulate=2", "cache=device"] if every else ["cache=ram"]
+        for part in parts:
+            size = ["batch_size=4"] if part == "accumulate=2" else []
+            train("heavy", "epochs=2", *words, part, *size, "--log", "heavy.jsonl")
+            theirs = weights(newest("heavy"))
+            assert np.abs(theirs[0] - w).max() < 1e-5 and np.abs(theirs[1] - b).max() < 1e-5, (loss, part, theirs, w, b)
+            told, kept = rows("heavy.jsonl", "evaluate")[-1], order(1, "--part", "validation")[:, 1]
+            wanted, right = judged(kept, *theirs, loss)
+            assert abs(told["loss"] - wanted) < 1e-5 * max(1, wanted), (loss, part, told, wanted)
+            assert loss != "cross_entropy" or abs(told["accuracy"] - right) < 1e-6, (told, right)
+            os.remove("heavy.jsonl")
+            if part != parts[-1]:
+                shutil.rmtree("heavy")
+        shutil.rmtree("first")
+        # Of all rows: by the name that the network keeps, by another one, or by none.
+        out = x @ theirs[0].T + theirs[1]
+        found = json.loads(run("eval", "--data", "d.h5", "--device", device, "--checkpoint", newest("heavy"), "--scores", "--format", "json"))
+        found = found["rows"][0] if "rows" in found else found
+        wanted, right = judged(np.arange(ROWS), *theirs, loss)
+        assert abs(found["loss"] - wanted) < 1e-5 * max(1, wanted), (loss, found, wanted)
+        if loss == "cross_entropy":
+            share = np.exp(out) / np.exp(out).sum(1, keepdims=True)
+            auc = np.mean([area(share[:, k], kinds == k, heavy) for k in range(3)])
+            assert abs(found["accuracy"] - right) < 1e-6 and abs(found["auc"] - auc) < 1e-5, (found, right, auc)
+            assert abs(found["f1"] - f1(out.argmax(1), kinds, heavy)) < 1e-6, found
+        else:
+            middle = (heavy[:, None] * both).sum(0) / heavy.sum()
+            spread = (heavy[:, None] * (both - middle)**2).sum(0)
+            r2 = (1 - (heavy[:, None] * (both - out)**2).sum(0) / spread).mean()
+            mae = (heavy[:, None] * np.abs(both - out)).sum() / heavy.sum() / 2
+            assert abs(found["r2"] - r2) < 1e-5 and abs(found["mae"] - mae) < 1e-5, (found, r2, mae)
+        plain = json.loads(run("eval", "--data", "d.h5", "--device", device, "--checkpoint", newest("heavy"), "--format", "json", "sample_weights=none"))
+        plain = plain["rows"][0] if "rows" in plain else plain
+        saved, heavy = heavy, np.ones(ROWS)
+        wanted = judged(np.arange(ROWS), *theirs, loss)[0]
+        heavy = saved
+        assert abs(plain["loss"] - wanted) < 1e-5 * max(1, wanted) and plain["samples"] == found["samples"] == ROWS, (plain, wanted)
+        run("predict", "--data", "d.h5", "--device", device, "--checkpoint", "heavy", "-o", "said.h5")
+        shutil.rmtree("heavy")
+    for name, code, said in (("below", 65, "row 7 of the sample weights is -0.5"), ("hole", 65, "row 8 of the sample weights is nan"),
+                             ("few", 65, f"'few' has {ROWS - 1}"), ("wide", 65, "one number a row is wanted"),
+                             ("nothing", 65, "all 0"), ("nowhere", 65, "nowhere")):
+        for late in ([], ["on_nan=late"]) if name in ("below", "hole") else ([],):
+            assert said in train("never", f"sample_weights={name}", *late, code=code), (name, late)
+    assert "no effect" in run("train", "simclr", "--data", "d.h5", "--device", device, "model=mlp", "sample_weights=w", code=78)
+
+
 def noise():
     """The gradient noise scale of each step, by the gradients of its four parts."""
     words = ["micro_batches=4", "log_interval=1", "epochs=1", "seed=2", "validation_split=0.2"]
@@ -273,5 +381,6 @@ with tempfile.TemporaryDirectory() as folder:
     plateau()
     noise()
     weighted()
+    sampled()
     directions()
 print("outside: the same weights")

@@ -362,36 +362,59 @@ static void same_bits_as_ref(void **state) {
             .buffers = {{y, N}, {t, N}, {NULL, N}, {NULL, 5}, {s.words, GRT_LEARN_STATE_WORDS}}};
         kernel_same_as_ref(&c);
     }
-    float classes[ROWS];
+    // A part of the numbers of a row, with and without weights of the samples.
+    const struct {
+        uint32_t rows, cols;
+        float share, delta;
+        uint32_t pitch, first, words, at, weight_at;
+        float scale;
+    } rowed = {ROWS, 3, 1.0f / ROWS / 3, 0.5f, COLS, 2, 5, 1, 4, 0.75f};
+    for (uint32_t i = 0; i < 6; i++) {
+        const struct kernel_case c = {
+            .desc = {"loss_rows_f32", {{"WG", 16}, {"LOSS", losses[i / 2]}, {"SAMPLED", i % 2}}},
+            .params = &rowed,
+            .params_size = sizeof rowed,
+            .groups = 5,
+            .buffers = {
+                {y, N}, {t, N}, {NULL, N}, {NULL, 5}, {s.words, GRT_LEARN_STATE_WORDS}, {NULL, 5}}};
+        kernel_same_as_ref(&c);
+    }
+    float classes[2 * ROWS];
     for (uint32_t i = 0; i < ROWS; i++) {
-        classes[i] = test_as_f32(i * 5 % COLS);
+        classes[2 * i] = test_as_f32(i * 5 % COLS);
+        classes[2 * i + 1] = 0.25f * (float)(i % 5);
     }
     const struct {
         uint32_t rows, cols;
         float share, shared_out, each, heavy;
-    } entropy = {ROWS, COLS, 1.0f / ROWS, 0.25f, 0.25f / COLS, 0.25f / COLS * 9.0f};
+        uint32_t pitch, first, words, at, weight_at;
+        float scale;
+    } entropy = {ROWS, COLS, 1.0f / ROWS, 0.25f, 0.25f / COLS, 0.25f / COLS * 9.0f, COLS,
+                 0,    2,    0,           1,     0.5f};
     const float weights[COLS] = {1, 0.5f, 2, 0, 3, 1.5f, 1};
-    // With and without label smoothing, hits and class weights.
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t smooth = i % 2, weighted = i / 2;
+    // With and without label smoothing, hits, and weights of classes and samples.
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t smooth = i % 2, weighted = i / 2 % 2, sampled = i / 4;
         const struct kernel_case cross = {.desc = {"cross_entropy_f32",
                                                    {{"WG", 16},
                                                     {"LANES", 4},
                                                     {"HITS", !weighted},
                                                     {"SMOOTH", smooth},
                                                     {"WEIGHTED", weighted},
-                                                    {"NEAR", !weighted}}},
+                                                    {"NEAR", !weighted},
+                                                    {"SAMPLED", sampled}}},
                                           .params = &entropy,
                                           .params_size = sizeof entropy,
                                           .groups = 3,
                                           .buffers = {{y, N},
-                                                      {classes, ROWS},
+                                                      {classes, 2 * ROWS},
                                                       {NULL, N},
                                                       {NULL, 3},
                                                       {s.words, GRT_LEARN_STATE_WORDS},
                                                       {NULL, 3},
                                                       {weights, COLS},
                                                       {y, N},
+                                                      {NULL, 3},
                                                       {NULL, 3}}};
         kernel_same_as_ref(&cross);
     }

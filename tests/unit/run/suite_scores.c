@@ -34,14 +34,14 @@ static void numbers(void **state) {
         t[i] = (float)((double)(float)next(&random) + places[i % 3]);
     }
     struct grt_scores s;
-    assert_true(grt_scores_numbers(y, t, ROWS, 3, &s));
+    assert_true(grt_scores_numbers(y, t, NULL, ROWS, 3, &s));
     assert_true(s.samples == ROWS && s.classes == 0);
     assert_true(near(s.mae, 0.954937792) && near(s.mse, 1.31149166) && near(s.r2, -0.120750732));
     // Targets that are all alike.
     const float same[4] = {3, 3, 3, 3}, said[4] = {3, 3, 3, 4};
-    assert_true(grt_scores_numbers(same, same, 4, 1, &s) && s.r2 == 1 && s.mae == 0);
-    assert_true(grt_scores_numbers(said, same, 4, 1, &s) && s.r2 == 0 && s.mae == 0.25);
-    assert_true(grt_scores_numbers(same, said, 4, 1, &s) && near(s.r2, -1 / 3.0));
+    assert_true(grt_scores_numbers(same, same, NULL, 4, 1, &s) && s.r2 == 1 && s.mae == 0);
+    assert_true(grt_scores_numbers(said, same, NULL, 4, 1, &s) && s.r2 == 0 && s.mae == 0.25);
+    assert_true(grt_scores_numbers(same, said, NULL, 4, 1, &s) && near(s.r2, -1 / 3.0));
 }
 
 static void classes(void **state) {
@@ -61,7 +61,7 @@ static void classes(void **state) {
             truth[i] = (uint32_t)fabs(next(&random) * 500) % count;
         }
         struct grt_scores s;
-        assert_true(grt_scores_classes(logits, truth, ROWS, count, &s));
+        assert_true(grt_scores_classes(logits, truth, NULL, ROWS, count, &s));
         assert_true(s.samples == ROWS && s.classes == count);
         assert_true(near(s.accuracy, want[c].accuracy) && near(s.f1, want[c].f1));
         assert_true(near(s.auc, want[c].auc));
@@ -70,13 +70,13 @@ static void classes(void **state) {
     const float clear[9] = {9, 0, 0, 0, 9, 0, 9, 0, 0};
     const uint32_t two[3] = {0, 1, 0}, one[3] = {0, 0, 0};
     struct grt_scores s;
-    assert_true(grt_scores_classes(clear, two, 3, 3, &s));
+    assert_true(grt_scores_classes(clear, two, NULL, 3, 3, &s));
     assert_true(s.accuracy == 1 && s.f1 == 1 && s.auc == 1);
-    assert_true(grt_scores_classes(clear, one, 3, 3, &s));
+    assert_true(grt_scores_classes(clear, one, NULL, 3, 3, &s));
     assert_true(near(s.accuracy, 2 / 3.0) && near(s.f1, 0.4) && isnan(s.auc));
     // Numbers without an order have no area.
     const float infinite[6] = {INFINITY, 0, 0, 1, 2, 1};
-    assert_true(grt_scores_classes(infinite, two, 3, 2, &s));
+    assert_true(grt_scores_classes(infinite, two, NULL, 3, 2, &s));
     assert_true(isnan(s.auc));
 }
 
@@ -85,10 +85,10 @@ static void refused(void **state) {
     const float y[2] = {1, 2};
     const uint32_t past[1] = {2};
     struct grt_scores s;
-    TEST_REFUSED(grt_scores_numbers(y, NULL, 2, 1, &s), GRT_INVALID, "targets");
-    TEST_REFUSED(grt_scores_numbers(y, y, 0, 1, &s), GRT_INVALID, "samples");
-    TEST_REFUSED(grt_scores_classes(y, past, 1, 2, &s), GRT_INVALID, "class 2 of 2");
-    TEST_REFUSED(grt_scores_classes(NULL, past, 1, 2, &s), GRT_INVALID, "numbers");
+    TEST_REFUSED(grt_scores_numbers(y, NULL, NULL, 2, 1, &s), GRT_INVALID, "targets");
+    TEST_REFUSED(grt_scores_numbers(y, y, NULL, 0, 1, &s), GRT_INVALID, "samples");
+    TEST_REFUSED(grt_scores_classes(y, past, NULL, 1, 2, &s), GRT_INVALID, "class 2 of 2");
+    TEST_REFUSED(grt_scores_classes(NULL, past, NULL, 1, 2, &s), GRT_INVALID, "numbers");
     TEST_REFUSED(grt_score(NULL, NULL, NULL, GRT_PART_ALL, NULL, &s), GRT_INVALID, "a device");
 }
 
