@@ -99,9 +99,9 @@ bool grt_task_describe(const struct grt_task *task, struct grt_archive *archive)
         char value[GRT_CONFIG_TREE_SIZE];
         const struct grt_config_key_info *info = grt_config_key_info(kept_keys[i]);
         bool list = info->type == GRT_CONFIG_IS_NAMES || info->type == GRT_CONFIG_IS_TREE ||
-                    info->type == GRT_CONFIG_IS_REALS;
+                    info->type == GRT_CONFIG_IS_REALS || info->type == GRT_CONFIG_IS_TEXT;
         if (list && !grt_config_given(&task->config, kept_keys[i])) {
-            continue;  // an empty list cannot be written
+            continue;  // an empty list or text cannot be written
         }
         grt_config_value_text(&task->config, kept_keys[i], value, sizeof value);
         int length = snprintf(text + used, sizeof text - used, "%s: %s\n", info->name, value);
