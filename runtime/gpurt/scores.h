@@ -22,9 +22,9 @@ struct grt_scores {
     double auc;  // of two classes, the second's; else the mean over classes, each against the rest
 };
 
-// y and targets [rows][width]; logits [rows][classes] and classes [rows]; weights [rows], from 0 on,
-// scikit-learn's sample_weight, or NULL. A class without samples,
-// or that all samples are of, has no area; auc is NAN without any. False with the sentence.
+// y and targets [rows][width]; logits [rows][classes] and classes [rows]; weights [rows] from 0 on,
+// scikit-learn's sample_weight, or NULL. A class without samples, or that all samples are of, has
+// no area; auc is NAN without any. False with the sentence.
 GRT_API bool grt_scores_numbers(const float *y, const float *targets, const float *weights,
                                 uint64_t rows, uint32_t width, struct grt_scores *scores);
 GRT_API bool grt_scores_classes(const float *logits, const uint32_t *truth, const float *weights,

@@ -62,7 +62,7 @@ def same():
                         "npy": ["--data", "x.npy", "targets=y.npy"]}.items():
         train(name, *words, "normalize=true")
         assert model(name) == model("h5"), name
-    # Weights of samples: a column, which is no input and not the last one's target, an array, another .npy.
+    # Weights of samples: a column, which is neither input nor target, an array, another .npy.
     heavy = draw.uniform(0, 2, 80)
     with h5py.File("w.h5", "w") as f:
         f["x"], f["y"], f["heavy"] = x, y, heavy
