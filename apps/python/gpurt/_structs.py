@@ -97,7 +97,8 @@ backend_report = _struct(
 dev_list = _struct("dev_list", "u32: count  >dev_info: devices  backend_report*3: reports")
 
 archive_tensor = _struct(
-    "archive_tensor", "char*192: name  enum: dtype  u32: rank  u64*5: shape  u64: bytes  any: data"
+    "archive_tensor",
+    "char*192: name  enum: dtype  u32: rank  u64*5: shape  u64: bytes  any: data  bool: lent",
 )
 archive_value = _struct(
     "archive_value", "char*64: name  enum: type  i64: whole  f64: real  text: text"
@@ -105,7 +106,7 @@ archive_value = _struct(
 archive = _struct(
     "archive",
     """u32: tensor_count  >archive_tensor: tensors  u32: value_count  >archive_value: values
-    char*1024: path""",
+    char*1024: path  any: give_back  any: lender""",
 )
 
 
