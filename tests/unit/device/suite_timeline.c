@@ -521,6 +521,34 @@ static void a_timed_run_stands_for_others(void **state) {
     grt_timeline_destroy(&t);
 }
 
+// Times that stand for more than there was time for are fitted to it, and those of uploads are not.
+static void what_stands_for_others_fits_the_wall(void **state) {
+    (void)state;
+    struct grt_timeline *t = begin(NULL);
+    double now = grt_seconds();
+    struct grt_command_time c = {
+        .name = grt_timeline_name(t, "a"), .is_kernel = true, .calls = 3000};
+    tell(t, c, now, 1.0);
+    c.name = grt_timeline_name(t, "b");
+    c.calls = 1000;
+    tell(t, c, now, 1.0);
+    c = (struct grt_command_time){
+        .name = grt_timeline_name(t, "up"), .track = GRT_TRACK_UPLOAD, .calls = 500};
+    tell(t, c, now, 1.0);
+    grt_timeline_untimed(t);
+    assert_true(grt_timeline_end(t));
+    struct grt_timeline_totals totals = grt_timeline_totals(t);
+    struct grt_timeline_kernel a, b, up;
+    assert_true(find(t, "a", &a) && find(t, "b", &b) && find(t, "up", &up));
+    assert_true(totals.wall > 0.0 && totals.wall < 3000.0);
+    assert_true(fabs(a.seconds + b.seconds - totals.wall) < 1e-9 * totals.wall);
+    assert_true(fabs(a.seconds - 3.0 * b.seconds) < 1e-9 * totals.wall);
+    assert_true(fabs(up.seconds - 500.0) < 1e-6 && fabs(totals.upload - 500.0) < 1e-6);
+    assert_true(fabs(totals.compute - totals.wall) < 1e-9 * totals.wall);
+    assert_true(a.calls == 3000 && b.calls == 1000);
+    grt_timeline_destroy(&t);
+}
+
 // One name on both queues: the seconds of each count where they were, and the compute queue is in
 // use from its first command on, whatever that lasts.
 static void a_name_on_two_queues(void **state) {
@@ -636,6 +664,7 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(dear_times_are_taken_of_some_runs),
     KIT_CASE(a_long_list_is_timed_by_windows),
     KIT_CASE(a_timed_run_stands_for_others),
+    KIT_CASE(what_stands_for_others_fits_the_wall),
     KIT_CASE(a_name_on_two_queues),
     KIT_CASE(a_trace_is_of_the_format),
     KIT_CASE(clocks_are_aligned),
