@@ -26,7 +26,7 @@ AREAS = {
     "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog|behind"),
     "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
     "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
-                              r"data-preview|cli_data|images-cli"),
+                              r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|trace|nothing|refused|timeline-cli"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl(\.as-gpu)?|"
@@ -37,20 +37,20 @@ AREAS = {
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|train-data"),
+    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|train-data|outside"),
     "rl": ("runtime/rl/", r"es|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
-                          r"worlds|registers|uav|chunk|train-ppo|cli_es|stepper|flight|drawing|sight"),
+                          r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
-           r"es|policy|evolve|cartpole|cli_es"),
+           r"es|policy|evolve|cartpole|cli_es|ranks-es|outside"),
     "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|train-data|behind|scores|"
-                            r"classify|simclr"),
+                            r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
                      r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
-                     r"weights|to-onnx|from-onnx|timeline-cli"),
+                     r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
                             r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix|stepper|flight|drawing|sight"),
 }

@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """The structs and numbers of the Python package are those of the C headers: a C program prints
-sizes and offsets.
+sizes and offsets. So is what functions take and return, as the headers write it.
 
 Usage: layout.py SOURCE_DIR BUILD_DIR C_COMPILER
 """
 
 import ctypes
+import glob
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -113,6 +115,42 @@ wrong = [
     for (name, mine), theirs in zip(want, found, strict=True)
     if mine != theirs
 ]
+
+
+def bytes_of(text):
+    """Bytes of a type or of a parameter as a header writes it; 0: void."""
+    if re.search(r"[*\[]", text):
+        return ctypes.sizeof(ctypes.c_void_p)
+    known = {"void": 0, "bool": 1, "uint32_t": 4, "enum": 4, "uint64_t": 8, "size_t": 8}
+    return known.get(text.split()[0], 8)  # a type of a function, grt_NAME_fn *, has its star
+
+
+def parameters(text):
+    """What stands between commas, but not between those of a function's own parameters."""
+    flat = re.sub(r"(\(\*\w+\))\([^()]*\)", r"\1", " ".join(text.split()))
+    return [] if flat == "void" else [bytes_of(one.strip()) for one in flat.split(",")]
+
+
+headers = ""
+for path in sorted(glob.glob(os.path.join(source, "runtime", "gpurt", "*.h"))):
+    with open(path) as file:
+        headers += re.sub(r"//[^\n]*", "", file.read())
+calls = {
+    name: call
+    for name, call in vars(_library.library).items()
+    if name.startswith("grt_") and call.argtypes is not None
+}
+if len(calls) < 50:
+    sys.exit(f"layout.py: only {len(calls)} functions were found")
+for name, call in calls.items():
+    told = re.search(rf"GRT_API ([^;{{}}]*?)\b{name}\((.*?)\)\s*;", headers, re.DOTALL)
+    if not told:
+        wrong.append(f"{name}: not in the headers")
+        continue
+    theirs = [bytes_of(told[1].replace("const ", ""))] + parameters(told[2].replace("const ", ""))
+    mine = [ctypes.sizeof(t) if t else 0 for t in [call.restype, *call.argtypes]]
+    if mine != theirs:
+        wrong.append(f"{name}: returns and takes bytes {mine} here, {theirs} in C")
 if wrong:
     sys.exit("layout.py: apps/python/gpurt does not follow the headers:\n" + "\n".join(wrong))
-print(f"layout.py: {len(structs)} structs, {len(want)} numbers")
+print(f"layout.py: {len(structs)} structs, {len(want)} numbers, {len(calls)} functions")

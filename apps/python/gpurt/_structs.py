@@ -246,7 +246,7 @@ for _line in """
     >ppo_task ppo_task_create any
     void ppo_task_destroy any
     bool ppo_task_save any text any
-    bool ppo_task_recall any any
+    bool ppo_task_recall any any bool
     bool ppo_task_setting any u32 any
     bool ppo_task_iterate any any
     bool ppo_evaluate any any enum u32 any

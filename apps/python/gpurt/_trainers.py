@@ -234,7 +234,7 @@ class PPO(_Trainer):
         self._config = Config(PPO_KEYS, config, keys)
         archive = load_archive(start) if start is not None else None
         if archive:
-            c.check(c.library.grt_ppo_task_recall(self._config.pointer, archive))
+            c.check(c.library.grt_ppo_task_recall(self._config.pointer, archive, True))
             value, i = c.env_value(), 0
             while c.library.grt_ppo_task_setting(archive, i, ctypes.byref(value)):
                 settings.setdefault(value.name.decode(), value.value)
