@@ -37,12 +37,12 @@ AREAS = {
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|train-data|outside"),
+    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
     "rl": ("runtime/rl/", r"es|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
-                          r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|cli_es|stepper|flight|drawing|sight"),
+                          r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|policy|evolve|cartpole|cli_es|ranks-es|outside"),
-    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|train-data|behind|scores|"
+    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|cli_es|networks|train-data"),

@@ -111,4 +111,5 @@
     X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
     X(epochs, D)                                                                                   \
+    X(tasks, D)                                                                                    \
     X(big, D)

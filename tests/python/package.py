@@ -405,6 +405,12 @@ def proximal():
     again = gpurt.PPO("cartpole", start="ppo.h5")
     one, two = ppo.iterate(), again.iterate()
     assert one["policy_loss"] == two["policy_loss"] and one["kl"] == two["kl"]
+    parts = gpurt.PPO("cartpole", keys, micro_batches=2)
+    parts.fit(1)
+    parts.save("parts.h5")
+    again = gpurt.PPO("cartpole", start="parts.h5")
+    assert parts.iterate()["policy_loss"] == again.iterate()["policy_loss"]
+    assert again.checkpoint.about["config_micro_batches"] == "2"
     tried = ppo.evaluate()
     assert tried["episodes"] == 4 and "good" in tried and "kl" not in tried
     flight = played("cartpole", "ppo.h5")
@@ -417,6 +423,10 @@ def proximal():
     )
     team.fit(1)
     team.save("uav.h5")
+    # Settings are those of the checkpoint, but for those that are given.
+    for given, obstacles in (({}, team.checkpoint.about["setting_num_obstacles"]), ({"num_obstacles": 3}, 3)):
+        about = gpurt.PPO("uav", start="uav.h5", **given).checkpoint.about
+        assert about["setting_map"] == 10 and about["setting_num_obstacles"] == obstacles, about
     flight = played("uav", "uav.h5")
     act = gpurt.Policy("uav.h5")
     for obs, mask, moves, counts in zip(
