@@ -175,26 +175,6 @@ interrupt TERM train standing --num-envs 2 --num-dirs 2 --episode-length 10 --de
 # Several seconds an iteration here: it is given up in the middle.
 interrupt USR1 train standing --num-envs 32 --num-dirs 32 --episode-length 40 --device ref:0
 
-# ---- the robot learns to stand ----
-# Phase 1 with a reduced setting: at least four of five policies stand for 90 % of the steps, and
-# actions that never change for less than half, the best that was found among them.
-share() { # of good steps, of the row that begins with this policy
-    sed -n "s/.*\"evaluate_good_rate\": *\([0-9.e-]*\).*\"baseline\": *\"$1\".*/\1/p" out
-}
-stands=0
-for seed in 1 2 3 4 5; do
-    expect 0 train standing --num-envs 16 --num-dirs 32 --episode-length 200 --until 0.9 --iterations 80 --seed "$seed" \
-        --device opencl:0 --format jsonl --checkpoint stands.h5 --baselines --log stands.jsonl
-    awk -v learnt="$(share 'the policy')" 'BEGIN { exit !(learnt >= 0.9) }' && stands=$((stands + 1))
-    for constant in 'no action' 'its biases alone' 'best constant action'; do
-        awk -v share="$(share "$constant")" 'BEGIN { exit !(share != "" && share < 0.5) }' ||
-            wrong "train standing, seed $seed: $constant stands for $(share "$constant")"
-    done
-done
-[ "$stands" -ge 4 ] || wrong "train standing: $stands of 5 seeds stand"
-logs_agree stands.jsonl
-[ "$(grep -c '"event":"baseline"' stands.jsonl)" -eq 20 ] || wrong "train standing: the log lacks the baselines"
-
 # ---- the picture, the benchmark ----
 refuse 65 "cartpole" play pendulum --checkpoint whole.h5 --device ref:0
 refuse 64 "has no --seed; --start N" play cartpole --checkpoint whole.h5 --seed 3 --device ref:0

@@ -439,8 +439,10 @@ static void rates_of_runs(void **state) {
         assert_int_equal(h.trains, ALL);
         for (int s = 0; s < ALL; s++) {
             double share = (double)(s - WARM) / (ALL - WARM), want = 0.01;
+            int epoch = s / EACH + 1;
             if (i < 2) {
-                want *= pow(0.5, s / (i == 0 ? 2 * EACH : EACH));
+                int stair = s / (i == 0 ? 2 * EACH : EACH);
+                want *= pow(0.5, stair);
             } else if (s < WARM) {
                 want *= (s + 1.0) / WARM;
             } else if (i == 2) {
@@ -448,7 +450,7 @@ static void rates_of_runs(void **state) {
             } else if (i == 3) {
                 want -= 0.009 * share;
             }
-            if (fabs(h.lr[s + 1] - want) > 1e-6 * 0.01 || h.epoch[s + 1] != s / EACH + 1) {
+            if (fabs(h.lr[s + 1] - want) > 1e-6 * 0.01 || h.epoch[s + 1] != epoch) {
                 fail_msg("schedule %d, step %d: rate %.9g, not %.9g, epoch %g", i, s + 1,
                          h.lr[s + 1], want, h.epoch[s + 1]);
             }
