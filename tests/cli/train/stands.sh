@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The robot learns to stand: phase 1 of `gpurt train standing` with a reduced setting. At least four
-# of five policies stand for 90 % of the steps; beside the last one, actions that never change do for
-# less than half, the best that was found among them. Usage: stands.sh GPURT
+# of five policies stand for 90 % of the steps; beside the last one, actions that never change do
+# for less than half, the best that was found among them. Usage: stands.sh GPURT
 
 set -uo pipefail
 gpurt=$(realpath "${1:?usage: stands.sh GPURT}")
