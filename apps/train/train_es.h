@@ -12,6 +12,7 @@ struct train_es {
     const char *env, *policy, *algo;
     uint32_t phase, num_envs, num_dirs, dir_chunk, top_dirs, episode_length;
     double step_size, noise_std;
+    double ema;
     uint32_t iterations, seed, no_normalise;
     bool seed_given;
     struct train_file file;

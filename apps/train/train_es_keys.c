@@ -18,7 +18,7 @@ static const struct {
             X(NOISE_STD, noise_std) X(EPISODE_LENGTH, episode_length) X(ITERATIONS, iterations)
                 X(UNTIL, until) X(BASELINES, baselines) X(EVALUATE_EVERY, file.evaluate_every)
                     X(CHECKPOINT_FILE, trainer.config.checkpoint)
-                        X(CHECKPOINT_EVERY, checkpoint_every)
+                        X(CHECKPOINT_EVERY, checkpoint_every) X(EMA, ema)
 #undef X
 };
 

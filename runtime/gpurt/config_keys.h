@@ -80,6 +80,9 @@
     X(VALIDATION_DATA, validation_data, TEXT, "data", "", 0, 0, "",                                \
       "val_data validation_file val_file valid_data eval_data test_data data.val data.validation", \
       "another file with the samples of the validation, all of them; validation_split is 0 then")  \
+    X(VALIDATION_TARGETS, validation_targets, NAMES, "data", "", 0, 0, "",                         \
+      "val_targets val_labels validation_labels eval_targets",                                     \
+      "its targets in validation_data, of a .npy another .npy; default: the names of targets")     \
     X(NORMALIZE, normalize, FLAG, "data", "false", 0, 0, "", "normalise standardize standardise",  \
       "shift and scale inputs to mean 0, deviation 1; the numbers are stored with the model")      \
     X(TRANSFORM, transform, TREE, "data", "", 0, 0, "random_crop(padding=4) | normalize",          \
@@ -223,9 +226,6 @@
     X(FREEZE, freeze, NAMES, "optimizer", "", 0, 0, "", "frozen freeze_layers",                    \
       "parameters that stay as they are, by name (* and ? stand for others), or body: all but "    \
       "those of the last layer; default: none")                                                    \
-    X(EMA, ema, REAL, "optimizer", "0", 0, 0.9999999, "", "ema_decay model_ema_decay",             \
-      "the weights of evaluations and checkpoints are a running average: this much of what it "    \
-      "was, the rest of a step's result; 0: none, they are the newest")                            \
     X(GROUPS, groups, TREE, "optimizer", "", 0, 0, "[{match: \"*.bias\", weight_decay: 0}]",       \
       "param_groups parameter_groups",                                                             \
       "a learning_rate or weight_decay for parameters by name (* and ? stand for others), as in "  \
@@ -318,6 +318,9 @@
       "what patience counts as an improvement is larger than this")                                \
     X(SEED, seed, WHOLE, "training", "0", 0, 9007199254740992, "", "random_seed manual_seed",      \
       "of everything random: the first parameters, the order of the data, the noise")              \
+    X(EMA, ema, REAL, "optimizer", "0", 0, 0.9999999, "", "ema_decay model_ema_decay",             \
+      "the weights of evaluations and checkpoints are a running average: this much of what it "    \
+      "was, the rest of a step's result; 0: none, they are the newest")                            \
     X(LOG, log, TEXT, "logging", "", 0, 0, "", "log_file logging.file",                            \
       "file for the log, one JSON object a line")                                                  \
     X(TENSORBOARD, tensorboard, TEXT, "logging", "", 0, 0, "",                                     \

@@ -60,6 +60,9 @@ struct grt_es_desc {
     // The ranks that train together, or NULL: each rolls out its share of the directions, all get
     // the returns of all and make the same update. The bits are those of one rank.
     struct grt_comm *comm;
+    // Evaluations and checkpoints have a running average of the policies: this much of what it was,
+    // the rest of an iteration's policy; 0: the newest policy.
+    double ema;
 };
 // Observations begin with mean 0 and deviation 1 as if as many iterations had shown that. Without
 // it the deviations of the first one alone, in which the robot hardly moves, make noise of the

@@ -107,6 +107,9 @@ static bool fill_desc(struct grt_es *es) {
     if (!grt_policy_check(&d->policy)) {
         return false;
     }
+    if (!(d->ema >= 0 && d->ema < 1)) {
+        return grt_fail(GRT_INVALID, "es: ema %g is not from 0 to below 1", d->ema);
+    }
     if (!isfinite(d->step_size) || !isfinite(d->noise_std) || d->noise_std < 0.0f) {
         return grt_fail(GRT_INVALID, "step size %g and noise %g must be numbers, the noise above 0",
                         (double)d->step_size, (double)d->noise_std);
@@ -448,7 +451,7 @@ struct grt_es *grt_es_create(struct grt_dev *dev, const struct grt_es_desc *desc
     }
     es->quads = grt_policy_quads(&es->desc.policy, es->desc.env);
     if (grt_es_share(es) && choose_chunk(es) && allocate(es) && start(es) && choose_steps(es) &&
-        record(es)) {
+        record(es) && grt_es_average_begin(es)) {
         return es;
     }
 undo:
@@ -465,6 +468,8 @@ void grt_es_destroy(struct grt_es **es) {
     es_work_destroy(&(*es)->update);
     free((*es)->exchanged);
     free((*es)->all_results);
+    free((*es)->average);
+    free((*es)->newest);
     grt_buf_destroy(&(*es)->readback);
     grt_plan_destroy(&(*es)->plan);
     free(*es);
@@ -519,7 +524,7 @@ bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     report->best_good = numbers[ES_BEST_GOOD];
     report->fall_rate = numbers[ES_FALL_RATE];
     report->steps = (double)numbers[ES_STEPS] * 2.0 * es->desc.num_dirs * es->desc.num_envs;
-    return !several || grt_es_settle(es, report);
+    return (!several || grt_es_settle(es, report)) && grt_es_average_add(es);
 }
 
 bool grt_es_returns(const struct grt_es *es, float *returns) {
@@ -547,7 +552,8 @@ bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *rep
     }
     const struct grt_rng_state trial = {{seed, 0}, {es->done, 0}};
     *report = (struct grt_es_report){.iteration = es->done};
-    if (!grt_es_write(es->trial, &trial) || !run_timed(es, &es->evaluation, report)) {
+    if (!grt_es_average_in(es, true) || !grt_es_write(es->trial, &trial) ||
+        !run_timed(es, &es->evaluation, report) || !grt_es_average_in(es, false)) {
         return false;
     }
     if (report->stopped) {

@@ -33,8 +33,12 @@ static bool save_policy(const struct grt_es *es, struct grt_archive *archive) {
     if (!numbers) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for a policy");
     }
-    bool ok = grt_es_read(es->theta, numbers) &&
-              grt_policy_save(&es->desc.policy, es->desc.env, numbers, archive);
+    bool ok = grt_es_read(es->theta, numbers);
+    // With ema the policy is the average, which evaluations are of.
+    ok = ok &&
+         grt_policy_save(&es->desc.policy, es->desc.env, es->average ? es->average : numbers,
+                         archive) &&
+         (!es->average || grt_archive_take(archive, "optimizer/newest", es->theta));
     free(numbers);
     return ok;
 }
@@ -66,7 +70,8 @@ bool grt_es_save(const struct grt_es *es, struct grt_archive *archive) {
            grt_archive_set_whole(archive, "episode_length", d->episode_length) &&
            grt_archive_set_whole(archive, "normalise", !d->no_normalise) &&
            grt_archive_set_real(archive, "step_size", (double)d->step_size) &&
-           grt_archive_set_real(archive, "noise_std", (double)d->noise_std);
+           grt_archive_set_real(archive, "noise_std", (double)d->noise_std) &&
+           (!es->average || grt_archive_set_real(archive, "ema", d->ema));
 }
 
 // ---- loading ----
@@ -96,6 +101,11 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
             return grt_fail(GRT_INVALID, "%s: its %s is '%s' and not '%s'", path, identity.names[i],
                             found, identity.texts[i]);
         }
+    }
+    double ema = grt_archive_real(archive, "ema", 0);
+    if (!model_only && ema != es->desc.ema) {
+        return grt_fail(GRT_CONFIG, "%s was made with ema=%g; here it is %g, which is another run",
+                        path, ema, es->desc.ema);
     }
     compare_env(es->desc.env, archive, path);
     const float *norm = grt_policy_normalizer(es->desc.env, archive);
@@ -130,6 +140,10 @@ bool grt_es_load(struct grt_es *es, const struct grt_archive *archive, bool mode
               grt_es_write(es->control, &control) &&
               (model_only || es->desc.algo != GRT_ES_RANKS ||
                grt_archive_give(archive, "optimizer/moments", es->moments));
+    ok = ok && grt_es_average_begin(es);
+    if (ok && es->average && !model_only) {
+        ok = grt_archive_give(archive, "optimizer/newest", es->theta);
+    }
     free(numbers);
     return ok;
 }

@@ -46,6 +46,7 @@ struct grt_es {
     uint32_t first_dir, dir_count;   // that this rank rolls out
     float *exchanged, *all_results;  // of several ranks: blocks of columns, and all of `results`
     bool compared;                   // the weights of all ranks, before the first update
+    float *average, *newest;         // with ema, on the host: like theta; newest: room for a copy
     uint32_t done;                   // iterations
     uint32_t iterated;               // the same of this process: `results` has the newest
 };
@@ -63,5 +64,13 @@ bool grt_es_share(struct grt_es *es);
 bool grt_es_exchange(struct grt_es *es, bool *stopped);
 // Behind the update: what the first rank reports, and now and then whether all have its weights.
 bool grt_es_settle(struct grt_es *es, struct grt_es_report *report);
+
+// es_average.c: with ema, the running average of the policies; without, all of these do nothing.
+// It begins with the policy that there is.
+bool grt_es_average_begin(struct grt_es *es);
+// Adds the policy of an iteration.
+bool grt_es_average_add(struct grt_es *es);
+// The learner has the average as its policy, or its own again: around evaluations.
+bool grt_es_average_in(struct grt_es *es, bool in);
 
 #endif

@@ -214,6 +214,9 @@ static bool declare_all(struct grt_ppo *ppo) {
     grt_params_declare(&ppo->params, plan, true);
     uint64_t kept = grt_optim_tensors(&d->optim) * ppo->params.elements;
     ppo->kept = kept > 0 ? declare(plan, "optimizer", "optim", GRT_F32, kept, 0) : NULL;
+    if (d->optim.ema > 0.0) {
+        ppo->average = declare(plan, "average", "optim", GRT_F32, ppo->params.elements, 0);
+    }
     if (d->normalise) {
         ppo->norm = declare(plan, "normalizer", "normalizer", GRT_F32, 3, ppo->sizes->obs);
         ppo->counts = declare(plan, "counts", "normalizer", GRT_F32, ppo->sizes->obs, 0);
@@ -261,6 +264,9 @@ static bool begin(struct grt_ppo *ppo) {
     }
     if (graph && ppo->norm) {
         begin_normalizer(ppo, graph);
+    }
+    if (graph && ppo->average) {
+        grt_graph_copy(graph, ppo->average->range, ppo->params.master->range);
     }
     bool ok =
         graph &&

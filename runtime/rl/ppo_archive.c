@@ -49,12 +49,27 @@ static const struct grt_tensor *normalizer_at(const struct grt_ppo *ppo, size_t 
     return *(struct grt_tensor *const *)((const char *)ppo + normalizer[i].at);
 }
 
+// Of a parameter: with ema the model is the average, which trials are of, and what the updates change
+// stands with the optimizer.
+static void newest_name(const struct grt_ppo *ppo, const struct grt_param *p,
+                        char name[GRT_ARCHIVE_NAME]) {
+    snprintf(name, GRT_ARCHIVE_NAME, "%s%s", ppo->average ? "optimizer/newest." : "model/",
+             p->name);
+}
+
 static bool save(const struct grt_ppo *ppo, bool worlds, struct grt_archive *archive) {
     char name[GRT_ARCHIVE_NAME], names[MAX_KEPT][GRT_ARCHIVE_NAME];
     bool ok = true;
     for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
-        snprintf(name, sizeof name, "model/%s", ppo->params.list[i]->name);
-        ok = grt_archive_take(archive, name, &ppo->params.list[i]->master);
+        const struct grt_param *p = ppo->params.list[i];
+        struct grt_tensor average = {0};
+        newest_name(ppo, p, name);
+        ok = grt_archive_take(archive, name, &p->master);
+        if (ok && ppo->average) {
+            average = grt_params_view(p, ppo->average, 0);
+            snprintf(name, sizeof name, "model/%s", p->name);
+            ok = grt_archive_take(archive, name, &average);
+        }
     }
     for (size_t i = 0; ok && ppo->norm && i < NORMALIZERS; i++) {
         ok = grt_archive_take(archive, normalizer[i].name, normalizer_at(ppo, i));
@@ -115,9 +130,21 @@ static bool load(struct grt_ppo *ppo, bool worlds, const struct grt_archive *arc
         }
         for (uint32_t i = 0; ok && i < ppo->params.count; i++) {
             const struct grt_param *p = ppo->params.list[i];
+            if (!wanted(p, part)) {
+                continue;
+            }
+            // A run that begins with networks begins its average with them.
             snprintf(name, sizeof name, "model/%s", p->name);
-            ok = !wanted(p, part) || (give ? grt_archive_give(archive, name, &p->master)
-                                           : fits(archive, name, &p->master));
+            if (ppo->average) {
+                const struct grt_tensor average = grt_params_view(p, ppo->average, 0);
+                ok = give ? grt_archive_give(archive, name, &average)
+                          : fits(archive, name, &average);
+            }
+            if (part == GRT_PPO_ALL) {
+                newest_name(ppo, p, name);
+            }
+            ok = ok && (give ? grt_archive_give(archive, name, &p->master)
+                             : fits(archive, name, &p->master));
         }
         for (uint32_t i = 0; ok && i < count; i++) {
             ok = give ? grt_archive_give(archive, kept[i].name, kept[i].tensor)

@@ -337,7 +337,7 @@ void grt_ppo_record_update(struct grt_ppo *ppo, struct grt_graph *graph) {
                   grt_update_desc(.optim = &ppo->desc.optim, .params = &ppo->params,
                                   .kept = ppo->kept, .state = ppo->state, .history = ppo->history,
                                   .loss_parts = grt_ppo_losses(ppo), .loss_part_count = ppo->groups,
-                                  .norm_parts = ppo->norm_parts,
+                                  .norm_parts = ppo->norm_parts, .average = ppo->average,
                                   .scaling = ppo->desc.precision == GRT_F16));
 }
 

@@ -61,7 +61,7 @@ struct ppo_undo {
     const struct grt_tensor *now;
     struct grt_tensor *before;
 };
-#define PPO_UNDOS 12
+#define PPO_UNDOS 13
 
 struct grt_ppo {
     struct grt_dev *dev;
@@ -89,7 +89,8 @@ struct grt_ppo {
     struct grt_tensor *counts;   // [obs]: rows that they are of
     struct grt_tensor *moments;  // sums of an iteration for them: ppo_moment_sums
     struct grt_tensor *kept, *state, *history, *norm_parts;
-    struct grt_buf *said;  // of an iteration, for the host: ppo_said.c
+    struct grt_tensor *average;  // of the parameters, laid out as they are, or NULL
+    struct grt_buf *said;        // of an iteration, for the host: ppo_said.c
     struct grt_graph *keep, *collect;
     struct grt_graph *trials[GRT_PPO_TRIAL_COUNT];  // a step of evaluating, each
     struct grt_graph **epochs;  // [rung][epoch], made when they are first needed: ppo_rungs.c
@@ -160,6 +161,9 @@ void grt_ppo_record_observe(const struct grt_ppo *ppo, struct ppo_actors *actors
 // One step of the copies, from the observation on.
 void grt_ppo_record_step(struct grt_ppo *ppo, struct ppo_actors *actors, struct grt_graph *graph,
                          uint64_t step, enum ppo_choice choice);
+// With optim.ema the networks have their averaged parameters, or their own again: around trials. No
+// minibatch may come between, and gradients are lost.
+bool grt_ppo_average(struct grt_ppo *ppo, bool in);
 // Begins an evaluation: its worlds are reset with the seed, and ppo->trials[trial] is a step of it.
 bool grt_ppo_begin_trial(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
                          uint32_t seed);

@@ -251,11 +251,25 @@ static bool play(const struct grt_ppo *ppo, struct grt_graph *step, uint32_t len
     return ok;
 }
 
-bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
-                      uint32_t seed, struct grt_ppo_report *report) {
-    if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
-        return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds, trial or report");
+bool grt_ppo_average(struct grt_ppo *ppo, bool in) {
+    struct grt_graph *graph = ppo->average ? grt_graph_create(ppo->dev, "average") : NULL;
+    const struct grt_params *p = &ppo->params;
+    if (graph && in) {
+        grt_graph_copy(graph, p->grad->range, p->master->range);
     }
+    if (graph) {
+        grt_graph_copy(graph, p->master->range, in ? ppo->average->range : p->grad->range);
+    }
+    if (graph && !in) {
+        grt_graph_fill(graph, p->grad->range, 0);
+    }
+    bool ok = graph && grt_graph_finish(graph);
+    grt_graph_destroy(&graph);
+    return !ppo->average || (ok && grt_params_sync(&ppo->params));
+}
+
+static bool evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                     uint32_t seed, struct grt_ppo_report *report) {
     double start = grt_seconds();
     bool ok = grt_ppo_begin_trial(ppo, worlds, trial, seed);
     *report = (struct grt_ppo_report){.iteration = ppo->done};
@@ -267,4 +281,13 @@ bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_p
     report->rows = report->episodes * report->length * grt_worlds_sizes(worlds)->agents;
     report->seconds = grt_seconds() - start;
     return ok;
+}
+
+bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_trial trial,
+                      uint32_t seed, struct grt_ppo_report *report) {
+    if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
+        return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds, trial or report");
+    }
+    return grt_ppo_average(ppo, true) && evaluate(ppo, worlds, trial, seed, report) &&
+           grt_ppo_average(ppo, false);
 }

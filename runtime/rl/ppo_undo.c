@@ -24,8 +24,9 @@ static bool declare(struct grt_ppo *ppo, const struct grt_tensor *now) {
 bool grt_ppo_undo_declare(struct grt_ppo *ppo) {
     const struct grt_tensor *t;
     bool ok = declare(ppo, ppo->params.master) && declare(ppo, ppo->params.buffer) &&
-              declare(ppo, ppo->kept) && declare(ppo, ppo->state) && declare(ppo, ppo->norm) &&
-              declare(ppo, ppo->counts) && declare(ppo, ppo->learning.control);
+              declare(ppo, ppo->kept) && declare(ppo, ppo->average) && declare(ppo, ppo->state) &&
+              declare(ppo, ppo->norm) && declare(ppo, ppo->counts) &&
+              declare(ppo, ppo->learning.control);
     for (uint32_t i = 0; ok && (t = grt_plan_at(ppo->plan, "worlds", i)); i++) {
         ok = declare(ppo, t);
     }

@@ -171,7 +171,7 @@ es_desc = _struct(
     "es_desc",
     """>env_info: env  policy: policy  enum: algo  u32: phase num_envs num_dirs dir_chunk top_dirs
     episode_length  f32: step_size noise_std  u32: seed  bool: no_normalise blind restart
-    f64: max_submit_ms  stop: stop  any: comm""",
+    f64: max_submit_ms  stop: stop  any: comm  f64: ema""",
 )
 es_report = _struct(
     "es_report",

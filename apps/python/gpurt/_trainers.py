@@ -156,6 +156,7 @@ class ES(_Trainer):
         noise_std: float = 0,
         seed: int = 0,
         normalize_observations: bool = True,
+        ema: float = 0,
         device: Union[None, str, Device] = None,
     ):
         if algo not in ("ars", "es"):
@@ -175,6 +176,7 @@ class ES(_Trainer):
             seed=seed,
             no_normalise=not normalize_observations,
             stop=self._stop.hook,
+            ema=ema,
         )
         c.check(
             c.library.grt_policy_parse(policy.encode(), ctypes.byref(desc, c.es_desc.policy.offset))

@@ -369,6 +369,51 @@ def directions():
     assert np.abs(found[0] - theta).max() < 1e-4 * np.abs(theta).max(), (found, theta)
 
 
+def policy(path, group="model"):
+    found = {}
+    with h5py.File(path) as f:
+        f[group].visititems(lambda n, o: found.update({n: o[()].ravel()}) if isinstance(o, h5py.Dataset) else None)
+    return found
+
+
+def averages():
+    """Running averages of policies: of what runs of 1, 2 and 3 updates come to; trials and checkpoints have them, and a resumed
+    run ends with the same file."""
+    es = ["train", "es", "--env", "cartpole", "--policy", "mlp16", "--num-envs", "3", "--num-dirs", "8", "--seed", "11",
+          "--episode-length", "60", "--step-size", "0.5", "--noise-std", "0.3"]
+    ppo = ["train", "ppo", "--env", "pendulum", "--num-envs", "8", "rollout_steps=16", "batch_size=128", "update_epochs=1", "hidden=8",
+           "evaluate_envs=4", "lr=0.01"]
+    for name, words in ("es", es), ("ppo", ppo):
+        words = [*words, "--device", device, "-q"]
+        rest = ["evaluate_every=1"]
+        for n in 1, 2, 3:
+            run(*words, *rest, "--iterations", str(n), "--checkpoint", f"{name}{n}.h5", "--log", f"{name}{n}.jsonl")
+        run(*words, *rest, "--iterations", "3", "--checkpoint", f"{name}-a.h5", "--log", f"{name}-a.jsonl", "ema=0.75")
+        steps, average = [policy(f"{name}{n}.h5") for n in (1, 2, 3)], policy(f"{name}-a.h5")
+        assert average.keys() == steps[0].keys() and len(average) > 2, average.keys()
+        far = 0
+        for key, numbers in average.items():
+            wanted = 0.75 * (0.75 * steps[0][key] + 0.25 * steps[1][key]) + 0.25 * steps[2][key]
+            assert np.abs(numbers - wanted).max() < 1e-5 * max(1, np.abs(wanted).max()), (name, key, numbers, wanted)
+            far = max(far, np.abs(numbers - steps[2][key]).max())
+        assert far > 1e-3, far
+        # Training goes on with the newest, which the file keeps too; trials are of the average.
+        told, plain = rows(f"{name}-a.jsonl", "train"), rows(f"{name}3.jsonl", "train")
+        assert [r.get("return") for r in told] == [r.get("return") for r in plain], (told, plain)
+        newest_numbers = np.concatenate([n for k, n in sorted(policy(f"{name}-a.h5", "optimizer").items()) if "newest" in k])
+        if name == "ppo":
+            wanted = np.concatenate([n for _, n in sorted(steps[2].items())])
+            assert sorted(newest_numbers) == sorted(wanted)
+        run(*words, *rest, "--iterations", "2", "--checkpoint", f"{name}-b.h5", "ema=0.75")
+        run("train", name, "--resume", f"{name}-b.h5", "--iterations", "3", "--device", device, "-q")
+        a, b = open(f"{name}-a.h5", "rb").read(), open(f"{name}-b.h5", "rb").read()
+        assert a == b, name
+        # The trial of the average is that of a run without one that begins with it.
+        trials = rows(f"{name}-a.jsonl", "evaluate")
+        assert trials[0]["return"] == rows(f"{name}3.jsonl", "evaluate")[0]["return"], trials
+        assert trials[2]["return"] != rows(f"{name}3.jsonl", "evaluate")[2]["return"] or name == "es", trials
+
+
 rng = np.random.default_rng(3)
 x = rng.normal(size=(ROWS, WIDTH)).astype("f4").astype("f8")
 y = (x @ [[0.5], [-1], [2]] + 0.3 * rng.normal(size=(ROWS, 1))).astype("f4").astype("f8")
@@ -383,4 +428,5 @@ with tempfile.TemporaryDirectory() as folder:
     weighted()
     sampled()
     directions()
+    averages()
 print("outside: the same weights")
