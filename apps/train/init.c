@@ -50,6 +50,7 @@ const struct command_word cmd_init_words[] = {
 struct init {
     struct options common;  // first: see options.h
     const char *data, *env;
+    const char *inputs, *targets, *fill;
     uint32_t force;
     const struct kind *kind;
     const char *path;  // that is written
@@ -64,6 +65,21 @@ static const struct option_row init_options[] = {
      .help = "the samples, which are looked at",
      .read = options_read_text,
      .at = offsetof(struct init, data)},
+    {.name = "inputs",
+     .value = "NAMES",
+     .help = "its inputs a,b,c: data sets, of tables columns (default: by looking)",
+     .read = options_read_text,
+     .at = offsetof(struct init, inputs)},
+    {.name = "targets",
+     .value = "NAMES",
+     .help = "its targets",
+     .read = options_read_text,
+     .at = offsetof(struct init, targets)},
+    {.name = "fill",
+     .value = "VALUE",
+     .help = "of tables: a number or mean for missing values of inputs",
+     .read = options_read_text,
+     .at = offsetof(struct init, fill)},
     {.name = "env",
      .value = "NAME|FILE.k",
      .help = "es, ppo: the environment (default: cartpole)",
@@ -144,10 +160,27 @@ static bool append(char *list, size_t size, const char *name) {
     return (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", name) < size - used;
 }
 
-// Inputs and targets by name, and the loss that the target wants. `first` becomes the first input.
-static int choose_arrays(struct init *init, const struct grt_file_info *file,
+static bool is_in(const struct grt_config_names *names, const char *name) {
+    for (uint32_t i = 0; i < names->count; i++) {
+        if (strcmp(names->values[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Inputs and targets by name, where the command line names none, and the loss that the target
+// wants. `first` becomes the first input. Of a table x and y are what was named.
+static int choose_arrays(struct init *init, const struct grt_file_info *file, bool table,
                          const struct grt_array_info **first) {
-    const struct grt_array_info *target = find_target(file), *x = NULL;
+    const struct grt_config_names *inputs_named = &init->config->inputs;
+    const struct grt_array_info *target = NULL, *x = NULL;
+    bool given = init->inputs && !table, aimed = init->targets && !table;
+    for (uint32_t i = 0; aimed && !target && i < file->count; i++) {
+        const struct grt_array_info *array = sample_array(file, i);
+        target = array && is_in(&init->config->targets, name_of(array)) ? array : NULL;
+    }
+    target = aimed ? target : find_target(file);
     bool alone = strcmp(init->kind->name, "simclr") == 0;
     char inputs[GRT_CONFIG_TEXT_SIZE] = "";
     uint32_t count = 0;
@@ -157,7 +190,8 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file,
     }
     for (uint32_t i = 0; i < file->count; i++) {
         const struct grt_array_info *array = sample_array(file, i);
-        bool input = array && array != target && (!x || array == x);
+        bool input = array && array != target &&
+                     (given ? is_in(inputs_named, name_of(array)) : !x || array == x);
         if (input && *first && array->shape[0] != (*first)->shape[0]) {
             talk_line("%s has %llu rows and %s %llu: it is left out", name_of(array),
                       (unsigned long long)array->shape[0], name_of(*first),
@@ -183,9 +217,10 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file,
                    init->data, name_of(target), target->dtype);
         return COMMAND_DATA;
     }
-    bool good = set(init, GRT_CONFIG_DATA, init->data) && set(init, GRT_CONFIG_INPUTS, inputs);
+    bool good =
+        set(init, GRT_CONFIG_DATA, init->data) && (given || set(init, GRT_CONFIG_INPUTS, inputs));
     if (!alone) {
-        good = good && set(init, GRT_CONFIG_TARGETS, name_of(target)) &&
+        good = good && (aimed || set(init, GRT_CONFIG_TARGETS, name_of(target))) &&
                set(init, GRT_CONFIG_LOSS, classes ? "cross_entropy" : "mse");
     }
     return good ? COMMAND_OK : command_exit_of(grt_last_status());
@@ -258,13 +293,26 @@ static bool choose_by_device(struct init *init, const struct grt_array_info *fir
 static int look_at_data(struct init *init) {
     const struct grt_array_info *first = NULL;
     struct grt_direct direct;
-    struct grt_file_info *file = grt_direct(grt_direct_desc(.path = init->data), &direct)
-                                     ? grt_file_info_create(direct.path)
-                                     : NULL;
+    const char *inputs[GRT_CONFIG_NAMES], *targets[GRT_CONFIG_NAMES];
+    const struct grt_config *c = init->config;
+    bool named = (!init->inputs || set(init, GRT_CONFIG_INPUTS, init->inputs)) &&
+                 (!init->targets || set(init, GRT_CONFIG_TARGETS, init->targets)) &&
+                 (!init->fill || set(init, GRT_CONFIG_FILL, init->fill));
+    for (uint32_t i = 0; i < GRT_CONFIG_NAMES; i++) {
+        inputs[i] = c->inputs.values[i];
+        targets[i] = c->targets.values[i];
+    }
+    struct grt_file_info *file =
+        named && grt_direct(grt_direct_desc(.path = init->data, .inputs = inputs,
+                                            .input_count = c->inputs.count, .targets = targets,
+                                            .target_count = c->targets.count, .fill = c->fill),
+                            &direct)
+            ? grt_file_info_create(direct.path)
+            : NULL;
     if (!file) {
         return command_exit_of(grt_last_status());
     }
-    int code = choose_arrays(init, file, &first);
+    int code = choose_arrays(init, file, direct.columns, &first);
     bool plain = strcmp(init->kind->name, "supervised") == 0;
     bool good = !code;
     if (good && direct.input_names && direct.target_names &&
@@ -358,6 +406,10 @@ static int check(struct init *init) {
     const char *name = init->kind->name;
     if (init->kind->data && !init->data) {
         talk_error("init %s: --data FILE is wanted, which is looked at", name);
+        return COMMAND_USAGE;
+    }
+    if (!init->kind->data && (init->inputs || init->targets || init->fill)) {
+        talk_error("init %s takes no --inputs, --targets and --fill, which are of data", name);
         return COMMAND_USAGE;
     }
     if ((!init->kind->data && init->data) ||

@@ -54,6 +54,16 @@ void train_key_values(const struct grt_config_key_info *info, char text[128]) {
     }
 }
 
+// What it takes where there is neither a range nor a word: "a text".
+static const char *type_text(const struct grt_config_key_info *info) {
+    static const char *const texts[] = {
+#define X(name, text) text,
+        GRT_CONFIG_TYPES(X)
+#undef X
+    };
+    return texts[info->type];
+}
+
 // What stands when a key is not given: what its help says behind "default: ", where that depends on
 // other things, or the fallback that the reader itself uses.
 const char *train_key_fallback(enum grt_config_key key, enum grt_config_scope scope) {
@@ -86,7 +96,7 @@ int train_print_keys(const struct options *options, const char *verb, enum grt_c
         rows[i][KEY_KEY] = TABLE_CELL(.text = info->name);
         rows[i][KEY_SECTION] = TABLE_CELL(.text = info->section);
         rows[i][KEY_FALLBACK] = cell(train_key_fallback((enum grt_config_key)key, scope));
-        rows[i][KEY_VALUES] = cell(values[i]);
+        rows[i][KEY_VALUES] = cell(values[i][0] ? values[i] : type_text(info));
         rows[i][KEY_OTHERS] = cell(info->aliases);
         rows[i][KEY_HELP] = cell(info->help);
     }

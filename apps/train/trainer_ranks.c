@@ -153,8 +153,8 @@ size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
 }
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
-    const char *given = t->config.common.device;
-    if (!given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
+    const char *given = t->config.common.device ? t->config.common.device : getenv("GPURT_DEVICE");
+    if (!given || !*given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
         return -1;
     }
     char count[16], self[4096];

@@ -329,11 +329,15 @@ static int info(const struct data_options *options, const char *path, int argc, 
     if (code) {
         return code;
     }
-    const char *file = grt_direct_path(path);
-    struct grt_file_info *info = file ? grt_file_info_create(file) : NULL;
+    const char *file = data_direct(&(struct data_import){.source = path,
+                                                         .inputs = options->inputs,
+                                                         .targets = options->targets,
+                                                         .fill = options->fill},
+                                   &code);
+    struct grt_file_info *info = file && !code ? grt_file_info_create(file) : NULL;
     if (info) {
         print_info(&output, options, path, info, argc, argv);
-    } else {
+    } else if (!code) {
         code = command_exit_of(grt_last_status());
     }
     grt_file_info_destroy(&info);
@@ -424,7 +428,7 @@ int cmd_data(int argc, char **argv) {
     }
     struct option_list lists[] = {
         OPTION_LIST("Options of make", make_options),
-        OPTION_LIST("Options of import", import_options),
+        OPTION_LIST("Options of import, and of info those of tables", import_options),
         OPTION_LIST("Output options", options_output),
         OPTION_LIST("General options", options_general),
     };
@@ -442,7 +446,9 @@ int cmd_data(int argc, char **argv) {
     }
     int code = options_parse(&desc, argc, argv, &options.common, words, &count);
     for (size_t i = 0; code < 0 && i < sizeof owners / sizeof *owners; i++) {
-        if (count > 1 && lists[i].given && strcmp(words[0], owners[i]) != 0) {
+        bool described = i == 1 && count > 1 && strcmp(words[0], "info") == 0 && !options.size &&
+                         !options.gray && !options.workers;
+        if (count > 1 && lists[i].given && strcmp(words[0], owners[i]) != 0 && !described) {
             talk_error("'--%s' is an option of `gpurt data %s`", lists[i].given, owners[i]);
             code = COMMAND_USAGE;
         }

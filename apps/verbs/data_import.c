@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/files.h"
 #include "cli/talk.h"
-#include "gpurt/import.h"
+#include "gpurt/direct.h"
 
 static void show_progress(uint64_t done, uint64_t of) {
     talk_progress("importing: %" PRIu64 " of %" PRIu64 " images", done, of);
@@ -53,28 +53,73 @@ static bool right_fill(const char *fill) {
            (strtod(fill, &end) - strtod(fill, &end) == 0 && end > fill && *end == '\0');
 }
 
-static int import_table(const struct data_import *import) {
-    struct grt_table_result result = {0};
-    const char **words = calloc(2 * MOST_NAMES, sizeof *words);
-    struct grt_table_desc desc = {
-        .source = import->source, .path = import->output, .fill = import->fill};
-    desc.inputs = words;
-    desc.targets = words ? words + MOST_NAMES : NULL;
-    char *inputs = NULL, *targets = NULL;
-    bool room = words != NULL;
+// The columns that are named.
+struct columns {
+    const char **words;  // inputs, then targets from MOST_NAMES on
+    char *inputs, *targets;
+    uint32_t input_count, target_count;
+};
+
+// Returns an exit code, the mistake said.
+static int columns_read(const struct data_import *import, struct columns *c) {
+    *c = (struct columns){.words = calloc(2 * MOST_NAMES, sizeof *c->words)};
+    bool room = c->words != NULL;
     if (room && import->inputs) {
-        room = (inputs = split(import->inputs, words, &desc.input_count)) != NULL;
+        room = (c->inputs = split(import->inputs, c->words, &c->input_count)) != NULL;
     }
     if (room && import->targets) {
-        room = (targets = split(import->targets, words + MOST_NAMES, &desc.target_count)) != NULL;
+        c->targets = split(import->targets, c->words + MOST_NAMES, &c->target_count);
+        room = c->targets != NULL;
     }
-    int code = COMMAND_INTERNAL;
     if (!room) {
         talk_error("out of memory");
-    } else if (!right_fill(import->fill)) {
-        talk_error("data import: --fill is a number or mean, not '%s'", import->fill);
-        code = COMMAND_USAGE;
-    } else {
+        return COMMAND_INTERNAL;
+    }
+    if (!right_fill(import->fill)) {
+        talk_error("--fill is a number or mean, not '%s'", import->fill);
+        return COMMAND_USAGE;
+    }
+    return COMMAND_OK;
+}
+
+static void columns_finish(struct columns *c) {
+    free(c->inputs);
+    free(c->targets);
+    free(c->words);
+}
+
+const char *data_direct(const struct data_import *import, int *code) {
+    struct columns c;
+    struct grt_direct direct = {0};
+    if (!is_table(import->source) && (import->inputs || import->targets || import->fill)) {
+        talk_error("data info: --inputs, --targets and --fill are for .csv and .tsv");
+        *code = COMMAND_USAGE;
+        return NULL;
+    }
+    *code = columns_read(import, &c);
+    if (!*code &&
+        !grt_direct(grt_direct_desc(.path = import->source, .inputs = c.words,
+                                    .input_count = c.input_count, .targets = c.words + MOST_NAMES,
+                                    .target_count = c.target_count, .fill = import->fill),
+                    &direct)) {
+        *code = command_exit_of(grt_last_status());
+    }
+    columns_finish(&c);
+    return direct.path;
+}
+
+static int import_table(const struct data_import *import) {
+    struct grt_table_result result = {0};
+    struct columns c;
+    int code = columns_read(import, &c);
+    const struct grt_table_desc desc = {.source = import->source,
+                                        .path = import->output,
+                                        .inputs = c.words,
+                                        .input_count = c.input_count,
+                                        .targets = c.words ? c.words + MOST_NAMES : NULL,
+                                        .target_count = c.target_count,
+                                        .fill = import->fill};
+    if (!code) {
         code = grt_table_import(&desc, &result) ? COMMAND_OK : command_exit_of(grt_last_status());
     }
     if (!code) {
@@ -88,9 +133,7 @@ static int import_table(const struct data_import *import) {
         }
     }
     grt_table_result_finish(&result);
-    free(inputs);
-    free(targets);
-    free(words);
+    columns_finish(&c);
     return code;
 }
 

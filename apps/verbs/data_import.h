@@ -13,4 +13,8 @@ struct data_import {
 
 int data_import(const struct data_import *import);
 
+// Where a data file can be read as HDF5, with the columns and the fill of a table. NULL with the
+// sentence said; *code is the exit code then.
+const char *data_direct(const struct data_import *import, int *code);
+
 #endif

@@ -37,6 +37,8 @@ struct grt_direct {
 GRT_API bool grt_direct(const struct grt_direct_desc *desc, struct grt_direct *direct);
 // The same for who wants to look at the file alone; NULL with the sentence.
 GRT_API const char *grt_direct_path(const char *path);
+// Whether a file may be of a form that is read; false with the remedy: Parquet is not.
+GRT_API bool grt_direct_known(const char *path);
 
 #ifdef __cplusplus
 }

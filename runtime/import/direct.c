@@ -45,6 +45,17 @@ static uint64_t digest_names(const char *const *names, uint32_t number, uint64_t
     return grt_digest(&number, sizeof number, key);
 }
 
+bool grt_direct_known(const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *ending = path ? strrchr(slash ? slash : path, '.') : NULL;
+    bool known = !ending || (strcmp(ending, ".parquet") != 0 && strcmp(ending, ".pq") != 0);
+    return known || grt_fail(GRT_BAD_DATA,
+                             "%s: Parquet is not read; python3 -c \"import pandas; "
+                             "pandas.read_parquet('%s').to_csv('%.*s.csv', index=False)\" makes a "
+                             "table of it",
+                             path, path, (int)(ending - path), path);
+}
+
 // Of the file as it is now, and of what is wanted of it.
 static bool key_of(const struct grt_direct_desc *d, uint64_t *key) {
     struct stat info;
@@ -152,6 +163,9 @@ bool grt_direct(const struct grt_direct_desc *d, struct grt_direct *direct) {
     }
     *direct = (struct grt_direct){.path = d->path};
     uint64_t key = 0;
+    if (!grt_direct_known(d->path)) {
+        return false;
+    }
     // A file that is not there is told of by who opens it.
     if (form_of(d->path) == HDF5 || !key_of(d, &key)) {
         return true;

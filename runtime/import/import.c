@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "gpurt/direct.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
 #include "data/hdf5_put.h"
@@ -320,6 +321,9 @@ bool grt_data_import(const struct grt_import_desc *desc, struct grt_import_resul
     *result = (struct grt_import_result){0};
     if (access(desc->source, R_OK) != 0) {
         return grt_fail(GRT_NO_INPUT, "%s: %s", desc->source, strerror(errno));
+    }
+    if (!grt_direct_known(desc->source)) {
+        return false;
     }
     const struct import_reader *reader = NULL;
     for (size_t i = 0; readers[i] && !reader; i++) {

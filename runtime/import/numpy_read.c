@@ -129,7 +129,7 @@ struct entry {
 // field.
 static bool next_entry(const uint8_t *file, uint64_t size, uint64_t *at, struct entry *e) {
     const uint8_t *h = file + *at;
-    if (*at + 46 > size || numpy_number(h, 4) != 0x02014b50) {
+    if (*at > size || size - *at < 46 || numpy_number(h, 4) != 0x02014b50) {
         return false;
     }
     uint64_t name = numpy_number(h + 28, 2), extra = numpy_number(h + 30, 2),
@@ -179,6 +179,25 @@ static bool unpack(const char *path, const uint8_t *file, uint64_t size, const s
     return read_array(path, e->name, a);
 }
 
+// Where the directory has more than 65534 entries or begins past 4 GiB, another end of it stands
+// before the one at `end`, and before that a locator that says where. False: it is not there.
+static bool find_large(const uint8_t *file, uint64_t end, uint64_t *count, uint64_t *at) {
+    if (*count != UINT16_MAX && *at != UINT32_MAX) {
+        return true;
+    }
+    const uint8_t *locator = end >= 20 ? file + end - 20 : NULL;
+    if (!locator || numpy_number(locator, 4) != 0x07064b50) {
+        return *at != UINT32_MAX;  // there may be just so many
+    }
+    uint64_t record = numpy_number(locator + 8, 8);
+    if (end < 56 || record > end - 56 || numpy_number(file + record, 4) != 0x06064b50) {
+        return false;
+    }
+    *count = numpy_number(file + record + 32, 8);
+    *at = numpy_number(file + record + 48, 8);
+    return *at <= end;
+}
+
 bool numpy_each(const char *path, uint8_t **bytes, numpy_fn *fn, void *context) {
     uint64_t size = 0;
     uint8_t *file = *bytes = grt_whole_file_read(path, MOST_BYTES, &size);
@@ -194,6 +213,9 @@ bool numpy_each(const char *path, uint8_t **bytes, numpy_fn *fn, void *context) 
     }
     uint64_t count = numpy_number(file + end + 10, 2);
     at = numpy_number(file + end + 16, 4);
+    if (!find_large(file, end, &count, &at)) {
+        return numpy_wrong(path, "", "its directory of 64 bits is damaged");
+    }
     struct entry e;
     for (uint64_t i = 0; i < count; i++) {
         if (!next_entry(file, end, &at, &e)) {

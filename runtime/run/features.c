@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "pass.h"
+#include "task_parts.h"
 
 #define QUERIES 0.2  // share of the samples, where no others are there
 
@@ -31,14 +32,24 @@ struct choice {
     bool test;                     // the queries are test/x and test/y
 };
 
-static bool has(const struct grt_file_info *file, const char *name) {
+static const struct grt_array_info *find(const struct grt_file_info *file, const char *name) {
     for (uint32_t i = 0; i < file->count; i++) {
         const char *found = file->arrays[i].name;
         if (strcmp(found + (found[0] == '/'), name + (name[0] == '/')) == 0) {
-            return true;
+            return &file->arrays[i];
         }
     }
-    return false;
+    return NULL;
+}
+
+static bool has(const struct grt_file_info *file, const char *name) {
+    return find(file, name) != NULL;
+}
+
+// Targets that are numbers are no classes.
+static bool has_classes(const struct grt_file_info *file, const char *name) {
+    const struct grt_array_info *array = find(file, name);
+    return array && array->dtype[0] && strchr("iub", array->dtype[0]);
 }
 
 static const char *first_of(const struct grt_config_names *names, const char *otherwise) {
@@ -48,6 +59,10 @@ static const char *first_of(const struct grt_config_names *names, const char *ot
 // A model may have been trained on samples without classes: x and y are meant all the same, unless
 // others are named.
 static bool choose(const struct grt_config *c, struct choice *choice) {
+    if (task_unnamed(c->data)) {
+        *choice = (struct choice){.targets = "y"};
+        return true;
+    }
     const char *path = grt_direct_path(c->data);
     struct grt_file_info *file = path ? grt_file_info_create(path) : NULL;
     if (!file) {
@@ -56,7 +71,7 @@ static bool choose(const struct grt_config *c, struct choice *choice) {
     bool named = grt_config_given(c, GRT_CONFIG_INPUTS);
     *choice = (struct choice){.targets = first_of(&c->targets, "y")};
     choice->inputs = named ? NULL : has(file, "x") ? "x" : NULL;
-    choice->labelled = has(file, choice->targets);
+    choice->labelled = has_classes(file, choice->targets);
     choice->test = !named && !grt_config_given(c, GRT_CONFIG_TARGETS) && has(file, "test/x") &&
                    has(file, "test/y");
     grt_file_info_destroy(&file);
@@ -127,6 +142,12 @@ bool grt_features_take(struct grt_dev *dev, const struct grt_features_desc *d,
     *of = (struct grt_features_of){0};
     if (!choose(d->config, &choice)) {
         return false;
+    }
+    if (!choice.labelled && task_unnamed(d->config->data)) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: its classes have no name here: `gpurt data import` makes "
+                        "HDF5 of it, and a .npz has x and y",
+                        d->config->data);
     }
     if (!choice.labelled) {
         return grt_fail(GRT_BAD_DATA, "%s has no classes '%s'; `targets` names others",

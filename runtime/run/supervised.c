@@ -157,6 +157,15 @@ static bool open_apart(struct grt_supervised *run, const struct grt_task_look *l
     run->apart.config = run->task.config;
     run->apart.inputs = run->task.inputs;
     memcpy(run->apart.config.data, run->settings.validation_data, sizeof run->apart.config.data);
+    const char *dot = strrchr(run->settings.validation_data, '.');
+    if (grt_config_given(&run->settings, GRT_CONFIG_VALIDATION_TARGETS)) {
+        run->apart.config.targets = run->settings.validation_targets;
+    } else if (dot && strcmp(dot, ".npy") == 0) {
+        return grt_fail(GRT_CONFIG,
+                        "validation_data %s is one array, its inputs: validation_targets=FILE.npy "
+                        "names its targets",
+                        run->settings.validation_data);
+    }
     const char *weights = task_weights(&run->apart.config),
                *end = weights ? strrchr(weights, '.') : NULL;
     if (end && strcmp(end, ".npy") == 0) {

@@ -43,6 +43,8 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
 
 // The data set, column or file of the samples' weights, as the config has it; NULL: none.
 const char *task_weights(const struct grt_config *config);
+// Whether a file has rows of columns or one array, .csv, .tsv and .npy, and no data sets by name.
+bool task_unnamed(const char *path);
 // Finds where the rows of task->config.data are, into task->source.
 bool task_source(struct grt_task *task, const struct task_opening *opening, bool no_targets);
 // Columns of a table that a network was trained on are no data sets of a file of another form: the

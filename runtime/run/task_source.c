@@ -64,6 +64,10 @@ static bool is_table(const char *path) {
     return ends(path, ".csv") || ends(path, ".tsv");
 }
 
+bool task_unnamed(const char *path) {
+    return is_table(path) || ends(path, ".npy");
+}
+
 void task_source_names(struct grt_task *task, const struct grt_config *callers, bool columns) {
     struct grt_config *c = &task->config;
     bool other = columns && !is_table(c->data);

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The man page and docs/options.md are made from the tables of the command. The page must have every
-# option and verb that --help has, and no fault of form; docs/options.md must be what the command
-# makes now.
-# Usage: manual.sh GPURT SOURCE_DIR; manual.sh --write GPURT SOURCE_DIR writes docs/options.md anew.
+# The man page, docs/options.md and docs/keys.md are made from the tables of the command. The page
+# must have every option and verb that --help has, and no fault of form; the two others must be what
+# the command makes now.
+# Usage: manual.sh GPURT SOURCE_DIR; manual.sh --write GPURT SOURCE_DIR writes both anew.
 
 set -uo pipefail
 write=0
@@ -24,14 +24,33 @@ doc=$source/docs/options.md
     sed '/^<!-- Made from/q' "$doc"
     echo '@OPTIONS@' | "$gpurt" help --manual md
 } >"$tmp/options.md" || wrong "no table of options was made"
+keys() { # KIND: its keys as a table, without the blanks that pad cells
+    "$gpurt" train "$1" --keys --format md | sed -E '2s/.*/|---|---|---|---|---|---|/; s/ +\|/ |/g'
+}
+kind() { # KIND TEXT [OTHER]: of the keys, or of those that are not as OTHER has them
+    local rows
+    rows=$(keys "$1") && [ "$(wc -l <<<"$rows")" -gt 20 ] || wrong "no keys of $1"
+    printf '\n## %s\n\n' "$2"
+    head -n 2 <<<"$rows"
+    tail -n +3 <<<"$rows" | if [ -n "${3:-}" ]; then grep -vxFf <(keys "$3"); else cat; fi
+}
+{
+    sed '/^<!-- Made from/q' "$source/docs/keys.md"
+    kind supervised 'gpurt train supervised'
+    kind classify 'gpurt train classify: what differs' supervised
+    kind es 'gpurt train es, standing'
+    kind ppo 'gpurt train ppo, uav'
+} >"$tmp/keys.md"
 if [ "$write" -eq 1 ]; then
-    cp "$tmp/options.md" "$doc"
+    cp "$tmp/options.md" "$tmp/keys.md" "$source/docs"
     exit "$failed"
 fi
-diff "$doc" "$tmp/options.md" >"$tmp/diff" || {
-    head -n 20 "$tmp/diff" >&2
-    wrong "docs/options.md is not what the command says: tests/checks/manual.sh --write GPURT SOURCE_DIR writes it anew"
-}
+for page in options keys; do
+    diff "$source/docs/$page.md" "$tmp/$page.md" >"$tmp/diff" || {
+        head -n 20 "$tmp/diff" >&2
+        wrong "docs/$page.md is not what the command says: tests/checks/manual.sh --write GPURT SOURCE_DIR writes it anew"
+    }
+done
 
 "$gpurt" help --manual man <"$source/apps/gpurt.1.in" >"$tmp/gpurt.1" || wrong "no man page was made"
 ! grep -n '^@[A-Z]*@' "$tmp/gpurt.1" >&2 || wrong "the man page has a line that was to be replaced"

@@ -84,6 +84,52 @@ def same():
     with open("hole_w.csv", "w") as f:
         f.write("a,y,w\n1,2,1\n2,3,\n")
     assert "hole_w.csv:3: the weight 'w' is no number" in train("never", "--data", "hole_w.csv", "sample_weights=w", code=65)
+    # Arrays for the validation, each in its own file.
+    np.save("vx.npy", x[:9])
+    np.save("vy.npy", y[:9])
+    train("v3", "--data", "x.npy", "targets=y.npy", "validation_data=vx.npy", "validation_targets=vy.npy")
+    with h5py.File("v.h5", "w") as f:
+        f["x"], f["aim"] = x[:9], y[:9]
+    train("v4", "--data", "a.h5", "validation_data=v.h5", "validation_targets=aim")
+    assert model("v3") == model("v4")
+    assert "validation_targets=FILE.npy" in train("never", "--data", "x.npy", "targets=y.npy", "validation_data=vx.npy", code=78)
+    assert "has no effect" in train("never", "--data", "a.h5", "validation_targets=y", code=78)
+    # Embeddings of tables and arrays are those of the same numbers in HDF5.
+    found = []
+    for name, data in ("npz", "a.h5"), ("npz", "x.npy"), ("npz", "a.npz"), ("csv", "a.csv"):
+        run("predict", "--embeddings", "--data", data, "--checkpoint", name, "--device", "ref:0", "-o", "inner.npy")
+        found.append(np.load("inner.npy"))
+        assert found[-1].shape == (80, 8) and (found[-1] == found[0]).all(), data
+    # A directory of 64 bits, as files past 4 GiB have it; damaged ones too.
+    end, begun = 22, open("a.npz", "rb").read()
+    count, size, at = struct.unpack("<HII", begun[-12:-2])
+    record = struct.pack("<IQHHIIQQQQ", 0x06064B50, 44, 45, 45, 0, 0, count, count, size, at)
+    locator = struct.pack("<IIQI", 0x07064B50, 0, len(begun) - end, 1)
+    short = struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, 0xFFFF, 0xFFFF, size, 0xFFFFFFFF, 0)
+    with open("large.npz", "wb") as f:
+        f.write(begun[:-end] + record + locator + short)
+    train("large", "--data", "large.npz", "normalize=true")
+    assert model("large") == model("h5")
+    for name, whole in ("cut", begun[:-end] + short), ("lost", begun[:-end] + record[1:] + locator + short):
+        with open(f"{name}.npz", "wb") as f:
+            f.write(whole)
+        assert "directory of 64 bits" in train("never", "--data", f"{name}.npz", code=65), name
+    # Parquet: what makes a table of it.
+    open("p.parquet", "wb").write(b"PAR1")
+    for words in ["train", "supervised", "--data", "p.parquet"], ["data", "info", "p.parquet"], ["data", "import", "p.parquet", "-o", "p.h5"]:
+        assert "pandas.read_parquet('p.parquet').to_csv('p.csv', index=False)" in run(*words, code=65), words
+    # What is looked at, and what a config begins with.
+    with open("gap.csv", "w") as f:
+        f.write("a,b,price,note\n1,,3,u\n2,5,4,v\n4,6,5,w\n7,8,1,w\n")
+    assert "'b' has no value" in run("data", "info", "gap.csv", "--inputs", "a,b", "--targets", "price", code=65)
+    assert "4 x 2" in run("data", "info", "gap.csv", "--inputs", "a,b", "--targets", "price", "--fill", "mean")
+    assert "are for .csv" in run("data", "info", "a.h5", "--fill", "0", code=64)
+    run("init", "supervised", "--data", "gap.csv", "--inputs", "a,b", "--targets", "price", "--fill", "0", "-o", "gap.yaml", "--device", "ref:0")
+    train("gap", "--config", "gap.yaml", "validation_split=0")
+    with h5py.File("gap/best.h5") as f:
+        assert f["model/layers.0/weight"].shape[1] == 2
+    run("init", "supervised", "--data", "a.h5", "--inputs", "half", "--targets", "y", "-o", "half.yaml", "--device", "ref:0")
+    assert 'inputs: ["half"]' in open("half.yaml").read() and "takes no" in run("init", "es", "--fill", "0", code=64)
     train("half2", "--data", "a.npz", "inputs=half")
     assert model("half2") == model("half")
     assert "f16" in run("data", "info", "a.npz") and "80 x 3" in run("data", "info", "a.csv")

@@ -31,6 +31,9 @@ told '^rank 1 +vulkan:0 '
 expect 0 "${es[@]}" --device ref,ref --checkpoint listed.h5
 same one.h5 listed.h5
 [ "$(grep -c '^rank [0-9]* *ref:0 ' err)" -eq 2 ] || wrong "two devices are not two ranks"
+GPURT_DEVICE=ref,ref expect 0 "${es[@]}" --checkpoint meant.h5
+same one.h5 meant.h5
+[ "$(grep -c '^rank [0-9]* *ref:0 ' err)" -eq 2 ] || wrong "two devices of GPURT_DEVICE are not two ranks"
 standing=(train standing --num-envs 2 --num-dirs 4 --episode-length 20 --iterations 2 --algo es)
 expect 0 "${standing[@]}" --device ref --checkpoint alone.h5
 ranks 0 2 "${standing[@]}" --device ref --checkpoint both.h5
