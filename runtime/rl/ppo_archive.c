@@ -49,7 +49,7 @@ static const struct grt_tensor *normalizer_at(const struct grt_ppo *ppo, size_t 
     return *(struct grt_tensor *const *)((const char *)ppo + normalizer[i].at);
 }
 
-// Of a parameter: with ema the model is the average, which trials are of, and what the updates change
+// Of a parameter: with ema the model is the average, which trials are of, and what updates change
 // stands with the optimizer.
 static void newest_name(const struct grt_ppo *ppo, const struct grt_param *p,
                         char name[GRT_ARCHIVE_NAME]) {
