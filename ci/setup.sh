@@ -3,7 +3,8 @@
 #
 # Prepares a machine for gpurt: ci/setup.sh [GROUP...] installs the packages that are missing of
 # these groups of ci/packages.txt, of all without GROUP, then sees to a GLSL compiler with
-# cooperative matrices (ci/glslang.sh). Where there is no apt it prints the command to give. Run
+# cooperative matrices (ci/glslang.sh) and, of the group tests, to packages of Python that no
+# distribution has (ci/python_tools.sh). Where there is no apt it prints the command to give. Run
 # again, it finds everything in place and takes well under a second.
 
 set -euo pipefail
@@ -19,3 +20,4 @@ done
 [ $# -gt 0 ] || set -- "${all[@]}"
 groups_install "$@"
 "$root/ci/glslang.sh"
+[[ " $* " != *" tests "* ]] || "$root/ci/python_tools.sh"

@@ -12,8 +12,10 @@
 #   text      what is printed, not run
 #
 # A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it,
-# though options must be known and scripts of the tree must exist; <!-- from FILE --> says that the
-# block is a part of that file. In prose, `gpurt ...` and `--option` must be known, and `key: value`
+# though options must be known and scripts of the tree must exist; <!-- with MODULE --> is for python
+# that imports what no distribution has, and is skipped where ci/setup.sh could not get it;
+# <!-- with MODULE, or FILE --> takes that file of the tree there, which the block made once; <!-- from
+# FILE --> says that the block is a part of that file. In prose, `gpurt ...` and `--option` must be known, and `key: value`
 # must be a config. Links to files and headings are followed, in every page of the tree.
 # Usage: docs.sh SOURCE_DIR BUILD_DIR
 
@@ -23,6 +25,7 @@ build=${2:?usage: docs.sh SOURCE_DIR BUILD_DIR}
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 python=/usr/bin/python3 # Debian's, which has h5py
+tools=$source/build/tools/python/bin/python3
 
 cmake --install "$build" --prefix "$tmp/prefix" >/dev/null || exit 1
 pc=$(dirname "$(find "$tmp/prefix" -name gpurt.pc)")
@@ -90,9 +93,21 @@ commands_known() {
     done <"$2"
 }
 
+# who_has MODULE: a python that can import it.
+who_has() {
+    local one
+    for one in "$tools" "$python"; do
+        if [ -x "$one" ] && "$one" -c "import $1" 2>/dev/null; then
+            echo "$one"
+            return
+        fi
+    done
+    return 1
+}
+
 # block TREE PAGE FILE: one block, in the folder that is current.
 block() {
-    local tree=$1 place mark='' name
+    local tree=$1 place mark='' name module by=$python
     place=$2:$(basename "$3" | sed 's/^0*//; s/[.].*//')
     [ ! -f "${3%.*}.mark" ] || mark=$(cat "${3%.*}.mark")
     case $mark in
@@ -106,12 +121,22 @@ block() {
             "$3" "$tree/${mark#from }" || fault "$place" "is no part of ${mark#from }"
         return
         ;;
+    'with '*)
+        module=${mark#with }
+        if ! by=$(who_has "${module%%,*}"); then
+            skipped+=("$place (no Python here has ${module%%,*})")
+            case $mark in
+            *', or '*) cp "$tree/${mark#*, or }" . 2>/dev/null || fault "$place" "no file ${mark#*, or }" ;;
+            esac
+            return
+        fi
+        ;;
     ?*) fault "$place" "unknown comment '$mark'" ;;
     esac
     case $3 in
     *.text) return ;;
     *.sh) bash -euo pipefail "$3" >"$tmp/out" 2>&1 </dev/null ;;
-    *.python) "$python" "$3" >"$tmp/out" 2>&1 ;;
+    *.python) "$by" "$3" >"$tmp/out" 2>&1 ;;
     *.c | *.yaml)
         name=$(sed -nE '1s,^(//|#) ([a-z_0-9]+[.][a-z]+)$,\2,p' "$3")
         cp "$3" "${name:-none}" >"$tmp/out" 2>&1
@@ -206,6 +231,8 @@ planted 'README.md:3: a command outside of a sh block' <<<$'Run:\n\n    gpurt de
 planted 'no sh block uses it' <<<$'```c\n// a.c\nint main(void) { return 0; }\n```'
 planted "README.md:5: failed" <<<$'```c\n// a.c\nint main(void) { return 3; }\n```\n```sh\ncc a.c -o a\n./a\n```'
 planted 'is no part of ../out' <<<$'<!-- from ../out -->\n```c\nint nowhere;\n```'
+planted 'README.md:2: failed' <<<$'<!-- with sys -->\n```python\nraise SystemExit(3)\n```'
+planted 'no file golden/none' <<<$'<!-- with no_such_module, or golden/none -->\n```python\nx\n```'
 planted "unknown comment 'skip'" <<<$'<!-- skip -->\n```text\nx\n```'
 planted 'a link to docs/none.md' <<<'[x](docs/none.md)'
 planted 'no such heading' <<<$'# One two\n[x](#one-three) [y](#one-two)'

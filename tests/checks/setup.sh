@@ -36,10 +36,11 @@ run() {
     env -i PATH="$tmp/bin" HOME="$tmp" "$@" >"$tmp/out" 2>&1 || got=$?
     [ "$got" -eq "$want" ] || fail "status $got, not $want: $*"
 }
-# A tree without a shader compiler to build.
+# A tree without a shader compiler to build, and Python's packages in place.
 mkdir -p "$tmp/tree/ci"
 cp "$source"/ci/*.sh "$source/ci/packages.txt" "$tmp/tree/ci/"
 echo 'exit 0' >"$tmp/tree/ci/glslang.sh"
+echo 'exit 0' >"$tmp/tree/ci/python_tools.sh"
 
 # apt INSTALLED KNOWN: a machine with these packages, of a distribution with those. A package once
 # asked for is not installed: each run begins anew.
@@ -101,6 +102,40 @@ grep -q 'oclgrind is missing: install oclgrind' "$tmp/out" || fail "a missing to
 apt '' "$(without oclgrind)"
 run 77 bash "$tmp/tree/ci/lane.sh"
 grep -q 'skipped: oclgrind is missing, .* no package oclgrind' "$tmp/out" || fail "a skipped lane was not said"
+
+# Packages of Python: got once; without a network one line says what is skipped, and setup goes on.
+cp "$source/ci/python_tools.sh" "$source/ci/python_tools.txt" "$tmp/tree/ci/"
+python3() { # STATUS of pip
+    machine
+    local tool
+    for tool in cp mkdir; do
+        ln -s "$(command -v "$tool")" "$tmp/bin/$tool"
+    done
+    cat >"$tmp/bin/python3" <<END
+echo "python3 \$*" >>'$tmp/asked'
+case \$* in
+--version) echo Python 3.11.2 ;;
+'-m venv '*) mkdir -p "\$3/bin" && cp "\$0" "\$3/bin/python3" ;;
+*) echo 'ERROR: no way to a mirror' && exit $1 ;;
+esac
+END
+}
+python3 1
+run 0 bash "$tmp/tree/ci/python_tools.sh"
+grep -q 'Gymnasium will be skipped: ERROR: no way to a mirror' "$tmp/out" || fail "it was not said what is skipped"
+[ ! -e "$tmp/tree/build/tools/python" ] || fail "half of it was left"
+python3 0
+run 0 env GPURT_SETUP=0 bash "$tmp/tree/ci/python_tools.sh"
+! grep -q venv "$tmp/asked" || fail "made although GPURT_SETUP is 0"
+run 0 bash "$tmp/tree/ci/python_tools.sh"
+grep -q -- '-m pip install .*python_tools.txt' "$tmp/asked" || fail "pip was not asked"
+: >"$tmp/asked"
+run 0 bash "$tmp/tree/ci/python_tools.sh"
+! grep -q pip "$tmp/asked" || fail "packages that are there were got again"
+[ ! -s "$tmp/out" ] || fail "it talks about nothing"
+echo '# more' >>"$tmp/tree/ci/python_tools.txt"
+run 0 bash "$tmp/tree/ci/python_tools.sh"
+grep -q pip "$tmp/asked" || fail "another list was not got"
 
 # No apt: the command to give, with what is missing; nothing is run. With everything there it goes
 # on.

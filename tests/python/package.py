@@ -16,7 +16,8 @@ import tempfile
 import threading
 
 tests = os.path.abspath(__file__)
-package, library, command = sys.argv[1:]
+package, library, command = sys.argv[1:4]
+only = sys.argv[4:]  # cases by name; none: all
 if package != "installed":
     sys.dont_write_bytecode = True
     sys.path.insert(0, package)
@@ -33,8 +34,9 @@ done = []
 
 
 def case(function):
-    function()
-    done.append(function.__name__)
+    if not only or function.__name__ in only:
+        function()
+        done.append(function.__name__)
 
 
 def refused(kind, words, function):
