@@ -12,11 +12,12 @@
 #   text      what is printed, not run
 #
 # A comment before a block changes that: <!-- needs a GPU --> and <!-- not run: WHY --> skip it,
-# though options must be known and scripts of the tree must exist; <!-- with MODULE --> is for python
-# that imports what no distribution has, and is skipped where ci/setup.sh could not get it;
-# <!-- with MODULE, or FILE --> takes that file of the tree there, which the block made once; <!-- from
-# FILE --> says that the block is a part of that file. In prose, `gpurt ...` and `--option` must be known, and `key: value`
-# must be a config. Links to files and headings are followed, in every page of the tree.
+# though options must be known and scripts of the tree must exist; <!-- with MODULE --> is for
+# python that imports what no distribution has, and is skipped where ci/setup.sh could not get it;
+# <!-- with MODULE, or FILE --> then takes that file of the tree, which the block made once;
+# <!-- from FILE --> says that the block is a part of that file. In prose, `gpurt ...` and
+# `--option` must be known, and `key: value` must be a config. Links to files and headings are
+# followed, in every page of the tree.
 # Usage: docs.sh SOURCE_DIR BUILD_DIR
 
 set -uo pipefail
