@@ -206,10 +206,11 @@ static int run_report(const struct report_options *o, const char **words, size_t
 static const char report_about[] =
     "Puts results of `gpurt bench --format json` or jsonl, of any kinds and machines, logs of\n"
     "`gpurt train --log`, snapshots of memory (--memory-snapshot) and folders of `gpurt sweep` "
-    "into\none report: which device\n"
-    "leads in what, charts, every figure, and the record of each machine. Without --html, --md or "
-    "--csv the summary is printed.\n"
-    "Of several results of one case and device the newest counts.\n";
+    "into one\n"
+    "report: which device leads in what, charts, every figure, and the record of each machine. "
+    "Without\n"
+    "--html, --md or --csv the summary is printed. Of several results of one case and device the "
+    "newest counts.\n";
 
 // Reads the command line and runs; both verbs.
 static int main_of(const struct options_desc *desc, struct report_options *options, int argc,
