@@ -128,7 +128,14 @@ static bool write_digest(hid_t object, uint64_t digest) {
     return write_attribute(object, "digest", H5T_STD_U64LE, H5T_NATIVE_UINT64, &digest);
 }
 
-static bool write_tensor(hid_t file, const struct grt_archive_tensor *tensor, uint64_t digest) {
+// How tensors are made, for all of a file: to make these lists anew for each took longer than a
+// small tensor.
+struct making {
+    hid_t file, links, creation;
+};
+
+static bool write_tensor(const struct making *m, const struct grt_archive_tensor *tensor,
+                         uint64_t digest) {
     struct checkpoint_place place = checkpoint_place(tensor->name);
     char path[2 * GRT_ARCHIVE_NAME + 4];
     hsize_t shape[GRT_MAX_RANK] = {0};
@@ -136,27 +143,21 @@ static bool write_tensor(hid_t file, const struct grt_archive_tensor *tensor, ui
         shape[i] = tensor->shape[i];
     }
     snprintf(path, sizeof path, "%s%s%s", place.group, place.group[1] ? "/" : "", place.leaf);
-    hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     hid_t space =
         tensor->rank ? H5Screate_simple((int)tensor->rank, shape, NULL) : H5Screate(H5S_SCALAR);
     hid_t type = checkpoint_file_type(tensor->dtype);
-    // No times inside: equal archives make equal files.
-    bool good =
-        H5Pset_create_intermediate_group(links, 1) >= 0 && H5Pset_obj_track_times(creation, 0) >= 0;
-    hid_t set = good ? H5Dcreate2(file, path, type, space, links, creation, H5P_DEFAULT) : -1;
-    good = set >= 0 &&
-           (tensor->bytes == 0 ||
-            H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor->data) >= 0) &&
-           write_text(set, "name", place.name) &&
-           write_text(set, "dtype", grt_dtype_text(tensor->dtype)) && write_digest(set, digest);
+    hid_t set = H5Dcreate2(m->file, path, type, space, m->links, m->creation, H5P_DEFAULT);
+    bool good = set >= 0 &&
+                (tensor->bytes == 0 ||
+                 H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor->data) >= 0) &&
+                write_text(set, "name", place.name) &&
+                write_text(set, "dtype", grt_dtype_text(tensor->dtype)) &&
+                write_digest(set, digest);
     if (set >= 0) {
         H5Dclose(set);
     }
     H5Tclose(type);
     H5Sclose(space);
-    H5Pclose(creation);
-    H5Pclose(links);
     return good || grt_fail(GRT_INVALID, "HDF5 cannot hold tensor %s", tensor->name);
 }
 
@@ -200,10 +201,16 @@ static bool write_all(hid_t file, const struct grt_archive *archive) {
     if (!digests) {
         return false;
     }
-    bool good = true;
+    struct making m = {file, H5Pcreate(H5P_LINK_CREATE), H5Pcreate(H5P_DATASET_CREATE)};
+    // No times inside: equal archives make equal files.
+    bool good = (H5Pset_create_intermediate_group(m.links, 1) >= 0 &&
+                 H5Pset_obj_track_times(m.creation, 0) >= 0) ||
+                grt_fail(GRT_NO_MEMORY, "HDF5 has no memory for a checkpoint");
     for (uint32_t i = 0; good && i < archive->tensor_count; i++) {
-        good = write_tensor(file, &archive->tensors[i], digests[i]);
+        good = write_tensor(&m, &archive->tensors[i], digests[i]);
     }
+    H5Pclose(m.creation);
+    H5Pclose(m.links);
     good = good && ((write_text(file, "schema", CHECKPOINT_SCHEMA) &&
                      write_text(file, "gpurt", grt_version()) &&
                      write_digest(file, checkpoint_digest(archive, digests))) ||
