@@ -216,6 +216,7 @@ static const struct grt_dev_fns fns = {
     .cmds_stamps = gvk_cmds_stamps,
     .clocks = gvk_clocks,
     .wait = gvk_wait,
+    .hold = gvk_hold,
     .lane_mark = gvk_lane_mark,
     .lane_after = gvk_lane_after,
     .lane_passed = gvk_lane_passed,

@@ -66,10 +66,10 @@ void gvk_lanes_destroy(struct gvk_dev *dev) {
     }
 }
 
-bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) {
-    struct gvk_lane *lane = lane_of(dev, which);
+// The lane reaches `value` when the lists have finished.
+static bool submit(struct gvk_dev *dev, struct gvk_lane *lane, const VkCommandBuffer *cmds,
+                   uint32_t list_count, uint64_t value) {
     const struct gvk_lane *other = &dev->lanes[lane == dev->lanes ? GRT_LANE_ASIDE : GRT_LANE_MAIN];
-    uint64_t value = lane->submitted + 1;
     const VkPipelineStageFlags stages = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     const uint32_t waits = lane->after > 0 && other->timeline ? 1 : 0;
     const VkTimelineSemaphoreSubmitInfo count = {
@@ -85,8 +85,8 @@ bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) 
         .waitSemaphoreCount = waits,
         .pWaitSemaphores = &other->timeline,
         .pWaitDstStageMask = &stages,
-        .commandBufferCount = 1,
-        .pCommandBuffers = &cmds,
+        .commandBufferCount = list_count,
+        .pCommandBuffers = cmds,
         .signalSemaphoreCount = 1,
         .pSignalSemaphores = &lane->timeline,
     };
@@ -99,9 +99,41 @@ bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) 
     return true;
 }
 
+// Submits what is held.
+static bool flush(struct gvk_dev *dev, struct gvk_lane *lane) {
+    uint32_t count = lane->held_count;
+    lane->held_count = 0;
+    return count == 0 || submit(dev, lane, lane->held, count, lane->submitted);
+}
+
+bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) {
+    struct gvk_lane *lane = lane_of(dev, which);
+    // What waits for the other lane goes out by itself.
+    if (!lane->holds || lane->after > 0) {
+        uint64_t after = lane->after;
+        lane->after = 0;
+        bool good = flush(dev, lane);
+        lane->after = after;
+        return good && submit(dev, lane, &cmds, 1, lane->submitted + 1);
+    }
+    lane->submitted += lane->held_count == 0;
+    lane->held[lane->held_count++] = cmds;
+    return lane->held_count < GVK_HELD || flush(dev, lane);
+}
+
+void gvk_hold(struct grt_dev *base, bool on) {
+    struct gvk_dev *dev = (struct gvk_dev *)base;
+    struct gvk_lane *lane = &dev->lanes[GRT_LANE_MAIN];
+    lane->holds = on;
+    flush(dev, lane);
+}
+
 bool gvk_lane_wait(struct grt_dev *base, enum grt_lane which, uint64_t mark) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_lane *lane = lane_of(dev, which);
+    if (!flush(dev, lane)) {
+        return false;
+    }
     const VkSemaphoreWaitInfo info = {
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
         .semaphoreCount = 1,
@@ -131,14 +163,20 @@ bool gvk_lane_after(struct grt_dev *base, enum grt_lane lane, uint64_t mark) {
     if (!dev->lanes[lane].queue) {
         return gvk_lane_wait(base, GRT_LANE_MAIN, mark);  // the host is the lane
     }
+    if (!flush(dev, &dev->lanes[GRT_LANE_MAIN])) {
+        return false;
+    }
     dev->lanes[lane].after = mark > dev->lanes[lane].after ? mark : dev->lanes[lane].after;
     return true;
 }
 
 bool gvk_lane_passed(struct grt_dev *base, enum grt_lane which, uint64_t mark) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
-    const struct gvk_lane *lane = lane_of(dev, which);
+    struct gvk_lane *lane = lane_of(dev, which);
     uint64_t value = 0;
+    if (!flush(dev, lane)) {
+        return false;
+    }
     VkResult result = dev->vk.vkGetSemaphoreCounterValue(dev->handle, lane->timeline, &value);
     return result == VK_SUCCESS && value >= mark;
 }

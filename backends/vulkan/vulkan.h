@@ -121,6 +121,8 @@ uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory);
 
 struct gvk_buf;
 
+#define GVK_HELD 32  // lists of a submit
+
 // A queue in order, and the count of its submits; without a queue the host copies (lanes.c).
 struct gvk_lane {
     VkQueue queue;
@@ -128,6 +130,10 @@ struct gvk_lane {
     VkSemaphore timeline;
     uint64_t submitted;  // the timeline's value when everything queued has finished
     uint64_t after;      // of the other lane's timeline: what the next submit waits for
+    // Lists that go out in one submit; all have finished when `submitted` is reached.
+    bool holds;
+    VkCommandBuffer held[GVK_HELD];
+    uint32_t held_count;
 };
 
 struct gvk_dev {
@@ -241,6 +247,7 @@ void gvk_lanes_destroy(struct gvk_dev *dev);
 // Queues a command buffer; allocates nothing.
 bool gvk_submit(struct gvk_dev *dev, enum grt_lane lane, VkCommandBuffer cmds);
 // Waits until a lane has come to a mark.
+void gvk_hold(struct grt_dev *base, bool on);
 bool gvk_lane_wait(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 bool gvk_wait(struct grt_dev *base);
 uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane);

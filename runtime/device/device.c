@@ -485,6 +485,12 @@ bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
     return mark == 0 || dev->lanes < 2 || dev->fns->lane_after(dev, lane, mark);
 }
 
+void grt_dev_hold(struct grt_dev *dev, bool on) {
+    if (dev && dev->fns->hold && dev->status == GRT_OK) {
+        dev->fns->hold(dev, on);
+    }
+}
+
 bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
     return is_lane(dev, lane, "grt_dev_passed") &&
            (mark == 0 || !dev->fns->lane_passed || dev->fns->lane_passed(dev, lane, mark));

@@ -129,6 +129,7 @@ struct grt_step_desc {
     const char *label;
     uint32_t rows;   // samples of a step; 0 means the learner's batch; less for the end of an epoch
     uint32_t steps;  // in one run; 0 means 1
+    uint32_t rest;   // with `data`: samples of one more step behind them, less than `rows`; 0: none
     // Samples and targets of all steps one behind the other, in upload or device buffers: copied,
     // or read in place where they lie on the device as a binding may. The run has read them when it
     // is over.

@@ -12,8 +12,9 @@ struct slot {
     uint64_t mark;
 };
 
-#define WHOLE 4      // tensors of a whole snapshot
-#define SLOWEST 5e9  // bytes a second of a copy to the host, at the least
+#define WHOLE 4            // tensors of a whole snapshot
+#define SMALL (16u << 20)  // bytes of a whole snapshot
+#define SLOWEST 5e9        // bytes a second of a copy to the host, at the least
 
 // Of a run: one that is written, one that waits for it, one that was just taken, and the next.
 #define PLACES 4
@@ -127,7 +128,13 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
         slot->graph = slot->buf ? make_graph(l, slot->buf, NULL) : NULL;
         good = slot->graph != NULL;
     }
-    if (!good || !make_place(s, &s->places[0])) {
+    good = good && make_place(s, &s->places[0]);
+    // Small ones are made before anybody looks at the clock; others when they are wanted.
+    bool small = good && grt_buf_size(s->places[0].buf) <= SMALL;
+    for (uint32_t i = 1; small && good && i < PLACES; i++) {
+        good = make_place(s, &s->places[i]);
+    }
+    if (!good) {
         grt_snapshot_destroy(&s);
     }
     return s;

@@ -319,7 +319,7 @@ static void record_update_alone(struct recording *f) {
 static uint64_t steps_at_once(const struct recording *f, struct grt_fused_desc desc) {
     const struct grt_step_rows *data = f->desc->data;
     const struct grt_learner *l = f->l;
-    if (!desc.ordered || f->desc->steps <= 1) {
+    if (!desc.ordered || f->desc->steps <= f->step + 1) {
         return 1;
     }
     desc.tiles_for = f->rows;
@@ -442,6 +442,9 @@ static const char *missing(const struct recording *f, uint64_t rows, bool with_t
         }
         rows = left < l->micro ? left : l->micro;
     }
+    if (d->rest > 0 && (!data || d->rest >= rows)) {
+        return "a step of the rest has fewer rows than the others, which lie on the device";
+    }
     if (data) {
         if (d->x.buf || !data->order.range.buf || (with_target && !data->y.range.buf)) {
             return "data on the device want an order and targets, and no x";
@@ -528,8 +531,9 @@ static struct grt_graph *record(struct recording *f, const char *label, record_f
         return NULL;
     }
     f->graph = graph;
-    f->rows = rows;
-    for (f->step = 0; f->step < (desc->steps > 0 ? desc->steps : 1); f->step++) {
+    f->rows = f->each = rows;
+    for (f->step = 0; f->step < recording_steps(f); f->step++) {
+        f->rows = desc->rest > 0 && f->step + 1 == recording_steps(f) ? desc->rest : rows;
         one(f);
     }
     if (!grt_graph_bake(graph)) {

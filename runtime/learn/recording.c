@@ -57,6 +57,10 @@ bool grt_learner_draws(const struct grt_learner *l, const struct grt_step_rows *
                      : l->fused && grt_fused_usable(l->dev, &fused, true);
 }
 
+uint64_t recording_steps(const struct recording *f) {
+    return (f->desc->steps > 0 ? f->desc->steps : 1) + (f->desc->rest > 0);
+}
+
 // The samples of a micro-batch, or of as many steps as there is room for, all at once with the
 // first of them.
 static void gather(struct recording *f, bool with_target) {
@@ -75,11 +79,14 @@ static void gather(struct recording *f, bool with_target) {
         g.y = f->target.range;
     }
     uint64_t at = data->staged > 0 ? f->step % data->staged : 0;
-    uint64_t left = (f->desc->steps > 0 ? f->desc->steps : 1) - f->step;
+    uint64_t left = recording_steps(f) - f->step;
     uint64_t steps = left < data->staged ? left : data->staged;
+    // The last of all steps may have fewer.
+    uint64_t all =
+        steps * f->each - (steps == left && f->desc->rest > 0 ? f->each - f->desc->rest : 0);
     if (data->drawn.buf) {
-        f->order_first = (uint32_t)(at * f->rows);
-        g.rows = steps * f->rows;
+        f->order_first = (uint32_t)(at * f->each);
+        g.rows = all;
         if (at == 0) {
             grt_op_draw(f->graph, &g, grt_op_part(data->drawn, 0, g.rows * 4));
         }
@@ -89,8 +96,8 @@ static void gather(struct recording *f, bool with_target) {
         f->x.range = grt_op_part(data->stage_x, grt_learner_stage(l, false, at), f->x.range.size);
         f->target.range =
             grt_op_part(data->stage_y, grt_learner_stage(l, true, at), f->target.range.size);
-        g.rows = steps * f->rows;
-        g.batch = f->rows;
+        g.rows = all;
+        g.batch = f->each;
         g.x_step = grt_learner_stage(l, false, 1);
         g.y_step = grt_learner_stage(l, true, 1);
         g.x = grt_op_part(data->stage_x, 0, steps * g.x_step);

@@ -11,6 +11,7 @@ struct recording {
     struct grt_graph *graph;
     const struct grt_step_desc *desc;
     uint64_t rows;   // of the step
+    uint64_t each;   // of all steps but the one of desc->rest
     uint64_t micro;  // its number within the step
     uint64_t first;  // row of the step that it begins with
     uint64_t step;
@@ -29,6 +30,8 @@ struct recording {
 
 // Begins a phase where phases are asked for.
 void recording_phase(const struct recording *f, const char *name);
+// Of the graph, the one of desc->rest included.
+uint64_t recording_steps(const struct recording *f);
 // Brings the samples of a micro-batch to where the model reads them; false when there is none left.
 bool recording_feed(struct recording *f, bool with_target);
 // The network's rows of so many samples.

@@ -22,14 +22,15 @@ struct grt_graph *feed_record(struct grt_feed *f, const struct grt_step_desc *de
 static bool expect(const struct grt_feed *f, struct feed_recorded *r) {
     bool tells = !r->expected && f->step_seconds > 0;
     r->expected = r->expected || tells;
-    return !tells || grt_graph_expect(r->graph, f->step_seconds * (r->steps > 0 ? r->steps : 1));
+    return !tells || grt_graph_expect(r->graph, f->step_seconds * ((r->steps > 0 ? r->steps : 1) +
+                                                                   (r->rest > 0)));
 }
 
 struct grt_graph *feed_graph(struct grt_feed *f, const struct grt_step_desc *desc, uint32_t place) {
     for (uint32_t i = 0; i < f->recorded_count; i++) {
         struct feed_recorded *r = &f->recorded[i];
-        if (r->rows == desc->rows && r->steps == desc->steps && r->part == desc->part &&
-            r->place == place) {
+        if (r->rows == desc->rows && r->steps == desc->steps && r->rest == desc->rest &&
+            r->part == desc->part && r->place == place) {
             return expect(f, r) ? r->graph : NULL;
         }
     }
@@ -42,7 +43,8 @@ struct grt_graph *feed_graph(struct grt_feed *f, const struct grt_step_desc *des
         return NULL;
     }
     struct feed_recorded *r = &f->recorded[f->recorded_count++];
-    *r = (struct feed_recorded){desc->rows, desc->steps, desc->part, place, false, graph};
+    *r = (struct feed_recorded){desc->rows, desc->steps, desc->rest, desc->part,
+                                place,      false,       graph};
     return expect(f, r) ? graph : NULL;
 }
 

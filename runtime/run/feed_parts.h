@@ -9,7 +9,7 @@
 #define FEED_PLACES GRT_LANE_COUNT  // that batches go to in turn
 
 struct feed_recorded {
-    uint32_t rows, steps, part, place;
+    uint32_t rows, steps, rest, part, place;
     bool expected;  // the time that it takes is told
     struct grt_graph *graph;
 };

@@ -83,8 +83,8 @@ static uint32_t rest_of_epoch(const struct grt_feed *f) {
     return (uint32_t)(f->info.rows / f->desc.batch % most_steps(f->desc.dev));
 }
 
-// What the next graph has: full batches, a power of two of them or the rest of an epoch, or the
-// last one.
+// What the next graph has: full batches, a power of two of them or the rest of an epoch with its
+// last batch, or that one.
 static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
     uint64_t left = f->info.rows - f->next.batch * f->desc.batch;
     uint64_t full = left / f->desc.batch;
@@ -94,6 +94,7 @@ static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
     }
     if (full > 0 && full == rest_of_epoch(f) && full <= most) {
         desc.steps = (uint32_t)full;
+        desc.rest = full < most ? (uint32_t)(left % f->desc.batch) : 0;
         return desc;
     }
     while (2 * desc.steps <= most_steps(f->desc.dev) && 2 * desc.steps <= full &&
@@ -119,12 +120,12 @@ bool feed_run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done
         if (!graph || !grt_graph_run(graph)) {
             return false;
         }
-        left -= desc.steps;
-        f->newest_rows = desc.rows;
-        f->newest_staged = f->rows.staged > 0 ? (desc.steps - 1) % f->rows.staged : 0;
-        done->samples += (uint64_t)desc.rows * desc.steps;
-        done->last_rows = desc.rows;
-        feed_advance(f, desc.steps, done);
+        uint32_t steps = desc.steps + (desc.rest > 0);
+        left -= steps;
+        done->last_rows = f->newest_rows = desc.rest > 0 ? desc.rest : desc.rows;
+        f->newest_staged = f->rows.staged > 0 ? (steps - 1) % f->rows.staged : 0;
+        done->samples += (uint64_t)desc.rows * desc.steps + desc.rest;
+        feed_advance(f, steps, done);
     }
     return true;
 }
@@ -246,7 +247,8 @@ bool feed_bake_rows(struct grt_feed *f) {
             return false;
         }
     }
-    const struct grt_step_desc whole = {.rows = batch, .steps = rest_of_epoch(f), .data = &f->rows};
+    const struct grt_step_desc whole = {
+        .rows = batch, .steps = rest_of_epoch(f), .rest = rest, .data = &f->rows};
     if (whole.steps > 0 && !feed_graph(f, &whole, 0)) {
         return false;
     }

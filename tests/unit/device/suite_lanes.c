@@ -60,8 +60,10 @@ static void uploads_take_turns(void **state) {
     struct turns t;
     make_turns(&t);
     uint32_t *got = test_alloc(4ull * ROUNDS * WORDS);
-    // The first round times each graph and waits for it; in the others all are in flight.
+    // The first round times each graph and waits for it; in the others all are in flight, in the
+    // last two held where nothing lies between.
     for (int round = 0; round < 4; round++) {
+        grt_dev_hold(test.dev, round >= 2);
         uint64_t read[2] = {0};
         memset(got, 0xff, 4ull * ROUNDS * WORDS);
         assert_true(grt_buf_write(t.log, 0, got, 4ull * ROUNDS * WORDS));
@@ -73,6 +75,7 @@ static void uploads_take_turns(void **state) {
             assert_true(grt_graph_run(t.keep[k]));
             read[k % 2] = grt_dev_mark(test.dev, GRT_LANE_MAIN);
         }
+        grt_dev_hold(test.dev, round == 2);
         assert_true(grt_dev_wait(test.dev));
         assert_true(grt_dev_passed(test.dev, GRT_LANE_MAIN, read[0]) &&
                     grt_dev_passed(test.dev, GRT_LANE_MAIN, read[1]));
@@ -85,6 +88,49 @@ static void uploads_take_turns(void **state) {
     }
     free(got);
     end_turns(&t);
+}
+
+// Graphs that are held run in order, more than go out together too, and every mark is reached by
+// whoever waits for it or asks.
+static void held_graphs_run(void **state) {
+    (void)state;
+    enum { GRAPHS = 70 };
+    struct grt_buf *bufs[GRAPHS + 1];
+    struct grt_graph *graphs[GRAPHS];
+    uint64_t marks[GRAPHS];
+    uint32_t got = 0;
+    bufs[0] = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+        bufs[i + 1] = test_buf(test.dev, 64, GRT_BUF_DEVICE);
+        graphs[i] = grt_graph_create(test.dev, "chain");
+        grt_graph_copy(graphs[i], (struct grt_range){bufs[i + 1]}, (struct grt_range){bufs[i]});
+        assert_true(grt_graph_finish(graphs[i]) && grt_graph_finish(graphs[i]));
+    }
+    for (uint32_t round = 1; round <= 3; round++) {
+        uint32_t words[16] = {round};
+        assert_true(grt_buf_write(bufs[0], 0, words, sizeof words));
+        grt_dev_hold(test.dev, true);
+        for (uint32_t i = 0; i < GRAPHS; i++) {
+            assert_true(grt_graph_run(graphs[i]));
+            marks[i] = grt_dev_mark(test.dev, GRT_LANE_MAIN);
+            assert_true(i == 0 || marks[i] >= marks[i - 1]);
+        }
+        if (round == 1) {
+            assert_true(grt_dev_wait_for(test.dev, GRT_LANE_MAIN, marks[GRAPHS - 1]));
+            assert_true(grt_dev_passed(test.dev, GRT_LANE_MAIN, marks[0]));
+        } else if (round == 2) {
+            while (!grt_dev_passed(test.dev, GRT_LANE_MAIN, marks[GRAPHS - 1])) {
+            }
+        }
+        grt_dev_hold(test.dev, false);
+        assert_true(grt_buf_read(bufs[GRAPHS], 0, &got, sizeof got));
+        assert_int_equal(got, round);
+    }
+    for (uint32_t i = 0; i < GRAPHS; i++) {
+        grt_graph_destroy(&graphs[i]);
+        grt_buf_destroy(&bufs[i]);
+    }
+    grt_buf_destroy(&bufs[GRAPHS]);
 }
 
 // A blocking transfer comes after both lanes.
@@ -184,8 +230,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(uploads_take_turns), TEST_CASE(reading_waits_for_both),
-    TEST_CASE(parts_of_buffers),   TEST_CASE(from_host_to_host),
-    TEST_CASE(refusals),
+    TEST_CASE(uploads_take_turns), TEST_CASE(held_graphs_run),   TEST_CASE(reading_waits_for_both),
+    TEST_CASE(parts_of_buffers),   TEST_CASE(from_host_to_host), TEST_CASE(refusals),
 };
 TEST_SUITE(lanes, true, cases);
