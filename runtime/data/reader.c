@@ -38,6 +38,7 @@ struct grt_reader {
     // While rows are read:
     bool sorted;     // the keys are theirs
     bool unchecked;  // an array has numbers that nobody has looked at, or that are not finite
+    struct grt_sink behind;  // the array that is read next; without an `array` there is none
 };
 
 struct grt_reader *grt_reader_create(struct grt_dataset *data) {
@@ -205,12 +206,19 @@ static const unsigned char *slab_at(const struct grt_sink *sink, uint64_t row, u
     return sink->base + tile->offset + (row - a * array->tile[0]) * array->slab_bytes;
 }
 
+// To the second of the caches: the first one's few ways to memory are not held up.
 static void fetch(const unsigned char *at, uint64_t bytes) {
     bytes = bytes < MOST_FETCHED ? bytes : MOST_FETCHED;
     for (uint64_t line = 0; line < bytes; line += LINE) {
-        __builtin_prefetch(at + line);
+        __builtin_prefetch(at + line, 0, 2);
     }
-    __builtin_prefetch(at + bytes - 1);
+    __builtin_prefetch(at + bytes - 1, 0, 2);
+}
+
+// The rows of an array that go out as they are, where they lie one behind the other; or NULL.
+static const unsigned char *whole_of(const struct grt_sink *sink) {
+    bool whole = sink->array && sink->base && sink->array->grid[0] == 1 && grt_sink_straight(sink);
+    return whole ? sink->base + sink->array->tiles->offset : NULL;
 }
 
 // Rows of one number, most often targets: a call for each would take longer than the number.
@@ -227,11 +235,12 @@ static bool copy_numbers(const struct grt_sink *sink, const unsigned char *whole
     return odd == 0;
 }
 
-// Rows as they are. Whether all were finite.
-static bool copy_rows(const struct grt_sink *sink, const uint64_t *rows, uint32_t count) {
-    const struct grt_array *array = sink->array;
-    const unsigned char *whole = array->grid[0] == 1 ? sink->base + array->tiles->offset : NULL;
-    uint64_t bytes = array->slab_bytes;
+// Rows as they are. Whether all were finite. Small rows of the array behind it are fetched with
+// them: when their turn comes they are there.
+static bool copy_rows(const struct grt_sink *sink, const struct grt_sink *behind,
+                      const uint64_t *rows, uint32_t count) {
+    const unsigned char *whole = whole_of(sink), *other = whole_of(behind);
+    uint64_t bytes = sink->array->slab_bytes, other_bytes = other ? behind->array->slab_bytes : 0;
     bool finite = true;
     if (whole && bytes == 4) {
         return copy_numbers(sink, whole, rows, count);
@@ -239,9 +248,13 @@ static bool copy_rows(const struct grt_sink *sink, const uint64_t *rows, uint32_
     for (uint32_t i = 0; i < count; i++) {
         uint64_t row = rows[i], next = i + AHEAD < count ? rows[i + AHEAD] : row;
         fetch(whole ? whole + next * bytes : slab_at(sink, next, 0, 0), bytes);
+        if (other && other_bytes <= LINE) {
+            __builtin_prefetch(other + row * other_bytes, 0, 2);
+        }
         const unsigned char *from = whole ? whole + row * bytes : slab_at(sink, row, 0, 0);
         finite &= grt_copy_finite(sink->out + i * sink->width * 4, from, bytes / 4);
     }
+    grt_copies_seen();
     return finite;
 }
 
@@ -250,7 +263,7 @@ static bool gather(struct grt_reader *reader, const struct grt_sink *sink, const
     const struct grt_array *array = sink->array;
     uint32_t size = grt_element_size(array->element.type);
     if (grt_sink_straight(sink)) {
-        reader->unchecked = !copy_rows(sink, rows, count) || reader->unchecked;
+        reader->unchecked = !copy_rows(sink, &reader->behind, rows, count) || reader->unchecked;
         return true;
     }
     bool good = true;
@@ -405,6 +418,7 @@ static bool read_kept(struct grt_reader *reader, const uint64_t *rows, uint32_t 
                       void *y, struct grt_fault *fault) {
     const struct grt_sink sinks[2] = {kept_sink(reader->data, false, x),
                                       kept_sink(reader->data, true, y)};
+    reader->behind = y ? sinks[1] : (struct grt_sink){0};
     return gather(reader, &sinks[0], rows, count, fault) &&
            (!y || gather(reader, &sinks[1], rows, count, fault));
 }
@@ -464,6 +478,8 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     for (uint32_t i = x ? 0 : data->input_count; good && i < arrays; i++) {
         bool target = i >= data->input_count;
         const struct grt_sink sink = file_sink(data, mode, i, target ? y : x, scattered);
+        reader->behind =
+            i + 1 < arrays ? file_sink(data, mode, i + 1, y, scattered) : (struct grt_sink){0};
         reader->unchecked = false;
         good = read_array(reader, &sink, rows, count, fault);
         odd[target] = odd[target] || reader->unchecked;
