@@ -116,6 +116,9 @@
     X(all, image, patches8_16)                                                                     \
     X(all, image, refit_16)                                                                        \
     X(all, image, refit_f32)                                                                       \
+    X(all, image, fold_16)                                                                         \
+    X(all, image, fold_weights_16)                                                                 \
+    X(all, image, fold_weights_f32)                                                                \
     X(all, image, window8_16)                                                                      \
     X(all, image, window_grad8_16)                                                                 \
     X(all, image, batch_sums_f32)                                                                  \
@@ -234,5 +237,6 @@
     X(ptx, nvidia, window_grad8_ptx_16)                                                            \
     X(ptx, nvidia, conv_wgmma_16)                                                                  \
     X(ptx, nvidia, conv_wgmma_w_registers_16)                                                      \
+    X(ptx, nvidia, conv_wgmma_x_registers_16)                                                      \
     X(ptx, nvidia, conv_wgmma_columns_16f32)                                                       \
     X(ptx, nvidia, conv_wgmma_weight_16f32)

@@ -17,6 +17,9 @@ struct conv_case {
     uint32_t rows, outputs;
     enum grt_dtype type;  // of images and weights
     enum grt_dtype out;   // of what is written
+    // Of folded images (folded.c), whose windows are one tap wide: numbers from a pixel of x to the
+    // next, and from a row to the next. Else 0.
+    uint32_t pixel, line;
     // In a check: the case that it stands for, whose tile it is to have; else NULL.
     const struct conv_case *stands_for;
 };
@@ -39,7 +42,9 @@ extern const struct conv_variant *const conv_variants[];
 extern const uint32_t conv_variant_count;
 
 extern const struct conv_variant conv_variant_product;
+extern const struct conv_variant conv_variant_folded;
 extern const struct conv_variant conv_variant_wgmma_w_registers;
+extern const struct conv_variant conv_variant_wgmma_x_registers;
 extern const struct conv_variant conv_variant_wgmma_columns;
 extern const struct conv_variant conv_variant_wgmma;
 extern const struct conv_variant conv_variant_wgmma_48k;
@@ -71,6 +76,8 @@ bool conv_box_suits(const struct conv_case *c);
 struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 // Numbers of a patch.
 uint64_t conv_depth(const struct conv_case *c);
+// Taps of a window across.
+uint32_t conv_across(const struct conv_case *c);
 // And of all patches, that is of the weights.
 uint64_t conv_weights(const struct conv_case *c);
 // Compute units of the device, or a guess.

@@ -104,11 +104,15 @@ struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, ui
 }
 
 uint64_t conv_depth(const struct conv_case *c) {
-    return (uint64_t)c->window.size * c->window.size * c->window.channels;
+    return (uint64_t)c->window.size * conv_across(c) * c->window.channels;
 }
 
 uint64_t conv_weights(const struct conv_case *c) {
     return c->outputs * conv_depth(c);
+}
+
+uint32_t conv_across(const struct conv_case *c) {
+    return c->line ? 1 : c->window.size;
 }
 
 uint32_t conv_units(const struct conv_case *c) {
@@ -136,6 +140,9 @@ struct conv_params conv_params_of(const struct conv_case *c) {
                                 .size = w->size,
                                 .stride = w->stride,
                                 .padding = w->padding,
+                                .size_x = conv_across(c),
+                                .pixel = c->line ? c->pixel : w->channels,
+                                .line = c->line ? c->line : w->width * w->channels,
                                 .beta = c->desc->add ? 1.0f : 0.0f};
 }
 

@@ -7,8 +7,10 @@ const struct conv_variant *const conv_variants[] = {
     // One row a line: clang-format would set them in columns.
     // clang-format off
     &conv_variant_product,
+    &conv_variant_folded,
     &conv_variant_wgmma_w_registers,
     &conv_variant_wgmma_columns,
+    &conv_variant_wgmma_x_registers,
     &conv_variant_wgmma,
     &conv_variant_wgmma_48k,
     &conv_variant_panel,

@@ -4,28 +4,8 @@
 // wgmma_48k is the same in 48 KiB of shared memory, for Vulkan, which imports the kernels as PTX.
 #include <math.h>
 
-#include "case.h"
-#include "ops/gemm/case.h"
 #include "ops/op_support.h"
-
-// Boxes of pixels, by powers of two, and how many of them images are.
-struct boxes {
-    uint32_t w, h, images;
-    uint32_t across, down, deep;
-    uint64_t steps;  // boxes times taps that read something
-};
-
-struct way {
-    struct gemm_tile tile;  // bm pixels, or outputs
-    uint32_t stages, lanes;
-    uint32_t depth;  // numbers of a step
-};
-
-struct choice {
-    struct way way;
-    struct boxes boxes;
-    struct gemm_schedule schedule;
-};
+#include "wgmma.h"
 
 // Pixels of x of one rest are written together on the way back.
 static uint32_t rests_of(const struct conv_case *c) {
@@ -33,13 +13,14 @@ static uint32_t rests_of(const struct conv_case *c) {
 }
 
 // Taps of all boxes along one axis that read something inside an extent of `from`.
-static uint64_t taps_of(const struct conv_case *c, uint32_t boxes, uint32_t box, uint32_t from) {
+static uint64_t taps_of(const struct conv_case *c, uint32_t size, uint32_t boxes, uint32_t box,
+                        uint32_t from) {
     const struct grt_window *w = &c->window;
     int64_t s = w->stride;
     uint64_t taps = 0;
     for (uint32_t rest = 0; rest < rests_of(c); rest++) {
         for (uint32_t i = 0; i < boxes; i++) {
-            for (int64_t k = 0; k < w->size; k++) {
+            for (int64_t k = 0; k < size; k++) {
                 bool back = c->desc->pass == GRT_CONV_DATA;
                 int64_t d = back ? (int64_t)rest + w->padding - k : k - (int64_t)w->padding;
                 int64_t rest_of_tap = ((d % s) + s) % s;
@@ -52,18 +33,20 @@ static uint64_t taps_of(const struct conv_case *c, uint32_t boxes, uint32_t box,
     return taps;
 }
 
-static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_t w, uint32_t h) {
+static struct conv_boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_t w, uint32_t h) {
     const struct grt_window *win = &c->window;
     bool back = c->desc->pass == GRT_CONV_DATA;
     uint32_t rests = rests_of(c);
     uint32_t width = conv_ceil_div(back ? win->width : win->out_width, rests);
     uint32_t height = conv_ceil_div(back ? win->height : win->out_height, rests);
-    struct boxes b = {.w = w, .h = h, .images = pixels >> (w + h)};
+    struct conv_boxes b = {.w = w, .h = h, .images = pixels >> (w + h)};
     b.across = conv_ceil_div(width, 1u << w);
     b.down = conv_ceil_div(height, 1u << h);
     b.deep = conv_ceil_div(c->rows, b.images);
-    b.steps = taps_of(c, b.across, 1u << w, back ? win->out_width : win->width) *
-              taps_of(c, b.down, 1u << h, back ? win->out_height : win->height) * b.deep;
+    uint32_t read_w = back ? win->out_width : win->width;
+    uint32_t read_h = back ? win->out_height : win->height;
+    b.steps = taps_of(c, conv_across(c), b.across, 1u << w, read_w) *
+              taps_of(c, win->size, b.down, 1u << h, read_h) * b.deep;
     return b;
 }
 
@@ -71,16 +54,16 @@ static struct boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_
 // longer: TFLOP/s in boxes of 1, 4x4 and 8x8 pixels 325, 349, 350 (24x24x64), 500, 527, 526
 // (16x16x128) and 515, 576, 579 (8x8x256), where the first has 0.84 of the steps; forward 362, 352,
 // 354, then 560, 545, 550 and 643, 620, 620 (H200, driver 580.159.04, 2026-11).
-static struct boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
+static struct conv_boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
     const double *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_BOX)->numbers;
-    struct boxes best = {0};
+    struct conv_boxes best = {0};
     double least = INFINITY;
     for (uint32_t w = 0; 1u << w <= pixels; w++) {
         for (uint32_t h = 0; 1u << (w + h) <= pixels; h++) {
             // What the profile sets and a tile cannot have is passed over.
             bool other = set[0] * set[1] > 0 && set[0] * set[1] <= pixels &&
                          (set[0] != 1u << w || set[1] != 1u << h);
-            struct boxes b = boxes_of(c, pixels, w, h);
+            struct conv_boxes b = boxes_of(c, pixels, w, h);
             bool apart = c->desc->pass == GRT_CONV_WEIGHT && w + h < 4;
             double cost = (double)b.steps * (apart ? 1.25 : 1.0) * (other ? 1e6 : 1.0);
             bool wider = cost <= least && b.w + b.h >= best.w + best.h;
@@ -91,59 +74,61 @@ static struct boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
     return best;
 }
 
-// The ways of a variant.
-struct kind {
-    bool lean;  // in 48 KiB of shared memory
-    const struct way *ways, *weight_ways;
-    uint32_t way_count, weight_way_count;
-};
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 // Microseconds that a step takes are of products (gemm.wgmma.step of the profile). What brought
 // nothing on an H200: all weights of 64 channels kept in shared memory with warpgroups that take
 // tiles in turns (forward 352 TFLOP/s, 365 without), a warpgroup that hands its registers on (560,
 // 562 at 16x16x128), all nine taps of 64 channels as one tile of the weights' gradient (241, 330).
-static const struct way ways[] = {
+static const struct conv_way ways[] = {
     {{128, 256, 1, 0.568, 1.2}, 4, 288, 64},
     {{256, 128, 1, 0.568, 1.2}, 4, 288, 64},
     {{128, 128, 1, 0.290, 0.9}, 5, 288, 64},
+    {{128, 160, 1, 0.360, 1.0}, 5, 288, 64},
     {{128, 64, 2, 0.400, 0.8}, 3, 288, 64},
 };
-static const struct way weight_ways[] = {
+static const struct conv_way weight_ways[] = {
     {{128, 256, 1, 0.568, 1.5}, 4, 288, 64}, {{128, 128, 1, 0.290, 1.0}, 5, 288, 64},
     {{64, 256, 1, 0.300, 1.0}, 4, 160, 64},  {{64, 192, 1, 0.240, 1.0}, 5, 160, 64},
     {{64, 64, 2, 0.300, 1.0}, 4, 160, 64},
 };
-static const struct kind large = {false, ways, weight_ways, COUNT(ways), COUNT(weight_ways)};
+static const struct conv_kind large = {.ways = ways,
+                                       .weight_ways = weight_ways,
+                                       .way_count = COUNT(ways),
+                                       .weight_way_count = COUNT(weight_ways)};
 
 // Several workgroups on a compute unit. The copy engine takes about as long for a row of 32 bytes
 // as for one of 128. TFLOP/s forward, 128x128 of 16 and 32: 192, 302 (16x16x128), 322, 396
 // (8x8x256); 64 channels, 128x64 of 16 and 32, 64x64 of 64: 90, 162, 168. Weights, 128x128 of 16
 // and 32: 218, 293 and 231, 312; 64 channels, 64x192: 154, 129 (H200, Vulkan, 2026-11).
-static const struct way lean_ways[] = {
+static const struct conv_way lean_ways[] = {
     {{128, 128, 2, 0.85, 1.2}, 2, 288, 32},
     {{64, 64, 4, 1.65, 1.0}, 2, 160, 64},
 };
-static const struct way lean_weight_ways[] = {
+static const struct conv_way lean_weight_ways[] = {
     {{128, 128, 2, 0.94, 2.0}, 2, 288, 32},
     {{64, 192, 2, 0.67, 2.0}, 5, 160, 16},
+    {{64, 256, 1, 0.40, 2.0}, 4, 160, 16},
 };
-static const struct kind lean = {true, lean_ways, lean_weight_ways, COUNT(lean_ways),
-                                 COUNT(lean_weight_ways)};
+static const struct conv_kind lean = {.lean = true,
+                                      .ways = lean_ways,
+                                      .weight_ways = lean_weight_ways,
+                                      .way_count = COUNT(lean_ways),
+                                      .weight_way_count = COUNT(lean_weight_ways)};
 
 static uint32_t blocks_of(uint32_t channels) {
     return conv_ceil_div(channels, 64);
 }
 
 // The product that it is, for what a schedule costs.
-static struct gemm_case product_of(const struct conv_case *c, const struct way *way,
-                                   const struct boxes *b) {
+static struct gemm_case product_of(const struct conv_case *c, const struct conv_way *way,
+                                   const struct conv_boxes *b) {
     const struct grt_window *w = &c->window;
     uint32_t boxes = b->across * b->down * b->deep * rests_of(c) * rests_of(c);
     struct gemm_case g = {.dev = c->dev, .batch = 1};
     if (c->desc->pass == GRT_CONV_WEIGHT) {
         g.m = c->outputs;
-        g.n = w->size * w->size * blocks_of(w->channels) * 64;
+        g.n = w->size * conv_across(c) * blocks_of(w->channels) * 64;
         g.k = boxes * way->depth;
         return g;
     }
@@ -151,73 +136,104 @@ static struct gemm_case product_of(const struct conv_case *c, const struct way *
     g.m = boxes * way->tile.bm;
     g.n = back ? w->channels : c->outputs;
     uint64_t steps = boxes > 0 ? (b->steps + boxes - 1) / boxes : 0;
-    g.k = (uint32_t)steps * blocks_of(back ? c->outputs : w->channels) * 64;
+    g.k = (uint32_t)steps * conv_ceil_div(back ? c->outputs : w->channels, way->depth) * way->depth;
     return g;
 }
 
-static struct gemm_schedule schedule_of(const struct conv_case *c, const struct way *way,
-                                        const struct boxes *boxes) {
+static struct gemm_schedule schedule_of(const struct conv_case *c, const struct conv_way *way,
+                                        const struct conv_boxes *boxes) {
     struct gemm_case g = product_of(c, way, boxes);
     return gemm_schedule_of(&g, &way->tile, conv_ceil_div(g.k, way->depth), true);
 }
 
 // Pixels of a box.
-static uint32_t box_of(const struct conv_case *c, const struct way *way) {
+static uint32_t box_of(const struct conv_case *c, const struct conv_way *way) {
     return c->desc->pass == GRT_CONV_WEIGHT ? way->depth : way->tile.bm;
 }
 
-static struct choice choice_of(const struct conv_case *c, const struct way *way) {
-    struct choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, way))};
+static struct conv_choice choice_of(const struct conv_case *c, const struct conv_way *way) {
+    struct conv_choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, way))};
     this.schedule = schedule_of(c, way, &this.boxes);
     return this;
 }
 
 // Bytes of shared memory.
-static uint32_t bytes_of(const struct way *way, bool is_lean) {
-    return way->stages * (way->tile.bm + way->tile.bn) * way->depth * 2 +
-           (way->lanes - 32) * (is_lean ? 16 : 128) + 1024;
+static uint32_t bytes_of(const struct conv_way *way, const struct conv_kind *kind) {
+    if (kind->registers) {
+        return way->stages * blocks_of(way->tile.bn) * 2048 + (way->lanes - 128) * 16 + 1024;
+    }
+    uint32_t out = kind->lean ? 16 : way->tile.bn % 64 ? 32 : 128;
+    return way->stages * (way->tile.bm + blocks_of(way->tile.bn) * 64) * way->depth * 2 +
+           (way->lanes - 32) * out + 1024;
 }
 
-static bool is_possible(const struct way *way, bool is_lean) {
+static bool is_possible(const struct conv_way *way, const struct conv_kind *kind) {
     const struct gemm_tile *t = &way->tile;
     bool rows = t->bm == 64 || t->bm == 128 || t->bm == 256;
-    bool cols = t->bn == 64 || t->bn == 128 || t->bn == 192 || t->bn == 256;
-    bool deep = way->depth == 64 || (is_lean && (way->depth == 16 || way->depth == 32));
+    bool cols = t->bn == 64 || t->bn == 128 || t->bn == 160 || t->bn == 192 || t->bn == 256;
+    bool deep = way->depth == 64 || (kind->lean && (way->depth == 16 || way->depth == 32));
+    if (kind->registers) {
+        rows = t->bm == 128;
+        cols = t->bn == 64 || t->bn == 128 || t->bn == 160 || t->bn == 256;
+        deep = way->depth == 32;
+    }
     return rows && cols && deep && way->stages >= 2 && t->bm * t->bn <= 32768 &&
-           bytes_of(way, is_lean) <= (is_lean ? 48u : 226u) << 10;
+           bytes_of(way, kind) <= (kind->lean ? 48u : 226u) << 10;
 }
 
 // The tile that the profile sets.
-static struct way set_way(const double *set, bool is_lean) {
-    struct way way = {.tile = {(uint32_t)set[0], (uint32_t)set[1], 1, 0.5, 1},
-                      .stages = (uint32_t)set[2],
-                      .depth = set[3] > 0 ? (uint32_t)set[3] : 64};
-    way.lanes = way.tile.bm >= 128 ? 288 : 160;
-    uint32_t room = (227u << 10) / bytes_of(&way, is_lean);
+static struct conv_way set_way(const double *set, const struct conv_kind *kind) {
+    struct conv_way way = {.tile = {(uint32_t)set[0], (uint32_t)set[1], 1, 0.5, 1},
+                           .stages = (uint32_t)set[2],
+                           .depth = set[3] > 0 ? (uint32_t)set[3] : 64};
+    way.lanes = kind->registers ? 384 : way.tile.bm >= 128 ? 288 : 160;
+    uint32_t room = (227u << 10) / bytes_of(&way, kind);
     uint32_t fit = 65536 / (way.lanes * (way.tile.bm * way.tile.bn / (way.lanes - 32) + 56));
     way.tile.at_once = room < 1 || fit < 1 ? 1 : room < fit ? room : fit;
     return way;
 }
 
-static struct choice choose(const struct conv_case *c, const struct kind *kind) {
+static struct conv_choice quickest(const struct conv_case *c, const struct conv_kind *kind) {
     const struct grt_profile_value *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_WGMMA);
     bool weight = c->desc->pass == GRT_CONV_WEIGHT;
-    const struct way *all = weight ? kind->weight_ways : kind->ways;
+    const struct conv_way *all = weight ? kind->weight_ways : kind->ways;
     uint32_t count = weight ? kind->weight_way_count : kind->way_count;
-    struct way own = set_way(set->numbers, kind->lean);
-    if (is_possible(&own, kind->lean)) {
+    struct conv_way own = set_way(set->numbers, kind);
+    if (is_possible(&own, kind)) {
         return choice_of(c, &own);
     }
-    struct choice best = {.schedule.time = INFINITY};
+    struct conv_choice best = {.schedule.time = INFINITY};
     for (uint32_t i = 0; i < count; i++) {
-        struct choice this = choice_of(c, &all[i]);
+        struct conv_choice this = choice_of(c, &all[i]);
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
 }
 
+struct conv_choice conv_choose(const struct conv_case *c, const struct conv_kind *kind) {
+    struct conv_choice choice = quickest(c->stands_for ? c->stands_for : c, kind);
+    if (c->stands_for) {  // of fewer pixels
+        struct conv_boxes *b = &choice.boxes;
+        *b = boxes_of(c, box_of(c, &choice.way), b->w, b->h);
+        choice.schedule = schedule_of(c, &choice.way, b);
+    }
+    return choice;
+}
+
+struct conv_params conv_choice_params(const struct conv_case *c, const struct conv_choice *choice) {
+    struct conv_params params = conv_params_of(c);
+    params.box_w = choice->boxes.w;
+    params.box_h = choice->boxes.h;
+    params.boxes_w = choice->boxes.across;
+    params.boxes_h = choice->boxes.down;
+    params.parts = choice->schedule.parts;
+    params.whole = choice->schedule.whole;
+    params.bunch = choice->schedule.bunch;
+    return params;
+}
+
 // The copy engine reads rows that are multiples of 16 bytes; rests are told apart by one bit.
-static bool suits(const struct conv_case *c) {
+bool conv_choice_suits(const struct conv_case *c) {
     const struct grt_window *w = &c->window;
     bool sixteen = c->type == GRT_F16 || c->type == GRT_BF16;
     bool out = c->desc->pass == GRT_CONV_WEIGHT || c->out == c->type;
@@ -229,11 +245,11 @@ static bool suits(const struct conv_case *c) {
 }
 
 static bool usable(const struct conv_case *c) {
-    return suits(c) && grt_kernel_builds(c->dev, "probe_wgmma");
+    return conv_choice_suits(c) && grt_kernel_builds(c->dev, "probe_wgmma");
 }
 
 static bool usable_48k(const struct conv_case *c) {
-    return suits(c) && grt_kernel_builds(c->dev, "probe_wgmma_48k");
+    return conv_choice_suits(c) && grt_kernel_builds(c->dev, "probe_wgmma_48k");
 }
 
 static bool pays(const struct conv_case *c) {
@@ -245,24 +261,12 @@ static bool pays_48k(const struct conv_case *c) {
     return c->dev->info.caps.imports && pays(c);
 }
 
-static void record_by(struct grt_graph *graph, const struct conv_case *c, const struct kind *kind) {
+static void record_by(struct grt_graph *graph, const struct conv_case *c, const struct conv_kind *kind) {
     const struct grt_conv2d_desc *d = c->desc;
-    struct choice choice = choose(c->stands_for ? c->stands_for : c, kind);
-    if (c->stands_for) {  // of fewer pixels
-        struct boxes *b = &choice.boxes;
-        *b = boxes_of(c, box_of(c, &choice.way), b->w, b->h);
-        choice.schedule = schedule_of(c, &choice.way, b);
-    }
+    struct conv_choice choice = conv_choose(c, kind);
     const struct gemm_schedule *s = &choice.schedule;
-    const struct way *way = &choice.way;
-    struct conv_params params = conv_params_of(c);
-    params.box_w = choice.boxes.w;
-    params.box_h = choice.boxes.h;
-    params.boxes_w = choice.boxes.across;
-    params.boxes_h = choice.boxes.down;
-    params.parts = s->parts;
-    params.whole = s->whole;
-    params.bunch = s->bunch;
+    const struct conv_way *way = &choice.way;
+    struct conv_params params = conv_choice_params(c, &choice);
     const uint32_t groups[3] = {s->groups, 1, 1};
     uint32_t type = c->type == GRT_BF16, beta = d->add, split = s->parts > 1;
     if (d->pass == GRT_CONV_WEIGHT) {

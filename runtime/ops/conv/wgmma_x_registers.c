@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// 16-bit convolutions of many channels on Hopper's matrix units, forward and back to x, with the
+// pixels in registers: cl/nvidia/lib/conv_wgmma_x_registers.k. For Vulkan, as PTX; on OpenCL it
+// runs for tests.
+//
+//     scratch   forward, the weights transposed
+#include "gpurt/ops.h"
+#include "ops/op_support.h"
+#include "wgmma.h"
+
+#define MOST_SIZE 5u  // of windows: their taps are bits of a word
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct conv_way ways[] = {
+    {{128, 256, 1, 0.36, 1.5}, 5, 384, 32},
+    {{128, 160, 1, 0.24, 1.4}, 7, 384, 32},
+    {{128, 128, 1, 0.20, 1.2}, 10, 384, 32},
+    {{128, 64, 1, 0.13, 1.0}, 20, 384, 32},
+};
+static const struct conv_kind kind = {
+    .lean = true, .registers = true, .ways = ways, .way_count = COUNT(ways)};
+
+static bool is_back(const struct conv_case *c) {
+    return c->desc->pass == GRT_CONV_DATA;
+}
+
+static bool usable(const struct conv_case *c) {
+    const struct grt_window *w = &c->window;
+    uint64_t most = (uint64_t)1 << 31;
+    return c->desc->pass != GRT_CONV_WEIGHT && w->size <= MOST_SIZE && conv_choice_suits(c) &&
+           (uint64_t)w->height * w->width * w->channels < most &&
+           conv_pixels(c) * c->outputs < most && grt_kernel_builds(c->dev, "probe_wgmma_48k");
+}
+
+static bool pays(const struct conv_case *c) {
+    uint32_t from = is_back(c) ? c->outputs : c->window.channels;
+    uint32_t to = is_back(c) ? c->window.channels : c->outputs;
+    return c->dev->info.caps.imports && from >= 32 && to >= 64;
+}
+
+static uint64_t scratch(const struct conv_case *c) {
+    return is_back(c) ? 0 : conv_weights(c) * grt_dtype_size(c->type);
+}
+
+static void record(struct grt_graph *graph, const struct conv_case *c) {
+    const struct grt_conv2d_desc *d = c->desc;
+    struct conv_choice choice = conv_choose(c, &kind);
+    struct conv_params params = conv_choice_params(c, &choice);
+    const struct conv_way *way = &choice.way;
+    bool back = is_back(c);
+    struct grt_tensor w = conv_matrix(d->w, c->outputs, conv_depth(c));
+    if (!back) {
+        struct grt_tensor turned = conv_matrix(d->w, conv_depth(c), c->outputs);
+        turned.range = grt_op_part(d->scratch, 0, scratch(c));
+        grt_op_transpose(graph, &turned, &w);
+        w = turned;
+    }
+    const uint32_t groups[3] = {choice.schedule.groups, 1, 1};
+    grt_op_launch(graph,
+                  grt_kernel_desc(.name = "conv_wgmma_x_registers_16",
+                                  .specs = {{"WG", way->lanes},
+                                            {"BACK", back},
+                                            {"KIND", c->type == GRT_BF16},
+                                            {"BETA", d->add},
+                                            {"BIAS", d->bias != NULL},
+                                            {"BN", way->tile.bn},
+                                            {"STAGES", way->stages},
+                                            {"SPLIT", choice.schedule.parts > 1}}),
+                  &params, sizeof params,
+                  (const struct grt_range[]){back ? d->y->range : d->x->range, w.range,
+                                             back ? d->x->range : d->y->range,
+                                             d->bias ? d->bias->range : grt_op_unused(graph)},
+                  4, groups);
+    grt_graph_operations(graph, conv_operations(c));
+}
+
+const struct conv_variant conv_variant_wgmma_x_registers = {"wgmma_x_registers", usable,  pays,
+                                                            record,              scratch, false};
