@@ -318,6 +318,37 @@ matrix_kernels() {
     esac
 }
 
+# Convolutions on Hopper's matrix units with the tiles that runtime/ops/conv gives them: "kernel mode
+# constants". What Vulkan imports has 48 KiB.
+conv_kernels() {
+    [ "$1" = sm_90 ] || return 0
+    local pass same="KIND=0 BIAS=0" row
+    for pass in "forward BACK=0 BETA=0" "back BACK=1 BETA=1"; do
+        for row in "WG=288 BM=128 BN=256 STAGES=4 SPLIT=1" "WG=288 BM=256 BN=128 STAGES=4 SPLIT=0" \
+            "WG=288 BM=128 BN=160 STAGES=5 SPLIT=0" "WG=288 BM=128 BN=64 STAGES=3 SPLIT=1"; do
+            echo "conv_wgmma_16 $pass $same DEPTH=64 LEAN=0 $row"
+        done
+        echo "conv_wgmma_16 ${pass%% *}-48k ${pass#* } $same DEPTH=32 LEAN=1 WG=288 BM=128 BN=128 STAGES=2 SPLIT=1"
+        for row in "BN=256 STAGES=5 SPLIT=0" "BN=256 STAGES=5 SPLIT=1" "BN=160 STAGES=7 SPLIT=0" \
+            "BN=64 STAGES=20 SPLIT=1"; do
+            echo "conv_wgmma_x_registers_16 ${pass%% *}-48k ${pass#* } $same WG=384 $row"
+        done
+    done
+    for row in "BACK=0 CHUNKS=1 WIDE=8" "BACK=1 CHUNKS=2 WIDE=4"; do
+        echo "conv_wgmma_w_registers_16 weights-held WG=256 $same DOWN=16 STAGES=2 $row"
+        echo "conv_wgmma_w_registers_16 weights-held-48k WG=256 $same DOWN=16 STAGES=1 $row"
+    done
+    echo "conv_wgmma_columns_16f32 weights WG=512 KIND=0 WIDE=8 DOWN=8 STAGES=3"
+    echo "conv_wgmma_columns_16f32 weights-48k WG=512 KIND=0 WIDE=8 DOWN=4 STAGES=2"
+    same="KIND=0 BETA=0 SPLIT=1 SINGLE=0"
+    for row in "WG=288 BM=128 BN=256 STAGES=4" "WG=160 BM=64 BN=256 STAGES=4"; do
+        echo "conv_wgmma_weight_16f32 weights $same DEPTH=64 LEAN=0 $row"
+    done
+    for row in "WG=288 BM=128 BN=128 STAGES=2 DEPTH=32" "WG=160 BM=64 BN=256 STAGES=4 DEPTH=16"; do
+        echo "conv_wgmma_weight_16f32 weights-48k $same LEAN=1 $row"
+    done
+}
+
 # Rollouts of the robot, linear policy and 256 hidden units, all held in shared memory or as many as
 # 32 KiB hold, with observations normed. NVIDIA's compilers are the ones that once moved a thousand
 # bytes a lane out of the step loop.
@@ -485,6 +516,14 @@ check() {
                 $(mode_defines "$mode" | sed 's/-DVEC=[0-9]u//') $defines
         done
     done < <(matrix_kernels "$target")
+    while read -r kernel mode constants; do
+        defines=
+        for i in $constants; do defines="$defines -D${i}u"; done
+        local room=232448
+        case $mode in *48k) room=49152 ;; esac
+        # shellcheck disable=SC2086  # a list of options
+        judge "$target" "$room" "$constants" "$kernel" "$mode" $defines
+    done < <(conv_kernels "$target")
     while read -r kernel mode constants; do
         defines=
         for i in $constants; do defines="$defines -D${i}u"; done

@@ -165,6 +165,8 @@ struct grt_module {
     bool wide_rows;   // x may have rows of grt_net_pitch() numbers; of samples of rank 1
     bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
     bool has_parts;   // is a composition
+    bool dx_on_dy;    // backward takes a dx that has the memory of dy
+    bool owns_dy;     // set by a composition: backward may write over dy, which nobody reads again
     char where[112];  // "net.yaml:7:5: " for messages, or ""
     // In the names of parameters, in place of what a composition calls its part: "conv1"; "": that
     // word, its number mostly. `nameless`: none, "0.weight" is "weight".

@@ -78,6 +78,15 @@ static uint32_t add_of(const struct grt_block *b) {
     return !b->x ? 0 : b->act_last ? 2 : 1;
 }
 
+static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
+    return a->range.buf == b->range.buf && a->range.offset == b->range.offset;
+}
+
+// Whether something is read where something is written.
+static bool is_on(const struct grt_tensor *read, const struct grt_tensor *written) {
+    return read && written && same_place(read, written);
+}
+
 static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
     struct grt_dev *dev = grt_graph_dev(graph);
     struct grt_eights e = grt_eights_of(dev, b->z->shape[0], b->z->shape[1], 0);
@@ -88,7 +97,7 @@ static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
         z,
         b->weight ? b->weight->master.range : z,
         b->weight ? b->bias->master.range : z,
-        b->x ? b->x->range : z,
+        b->x && !is_on(b->x, b->h) ? b->x->range : z,
         b->h->range,
         b->weight ? b->stats->range : z,
     };
@@ -100,7 +109,8 @@ static void block_eights(struct grt_graph *graph, const struct grt_block *b) {
                                             {"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
                                             {"NORM", norm_of(b)},
-                                            {"ADD", add_of(b)}}),
+                                            {"ADD", add_of(b)},
+                                            {"IN_PLACE", is_on(b->x, b->h)}}),
                   &params, sizeof params, ranges, 6, e.groups);
 }
 
@@ -128,7 +138,7 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
         z,
         b->weight ? b->weight->master.range : z,
         b->weight ? b->bias->master.range : z,
-        b->x ? b->x->range : z,
+        b->x && !is_on(b->x, b->h) ? b->x->range : z,
         b->h->range,
         by_row ? b->stats->range : grt_op_unused(graph),
         b->by_column ? b->stats->range : z,
@@ -138,12 +148,9 @@ void grt_op_block(struct grt_graph *graph, const struct grt_block *b) {
                                            {{"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
                                             {"NORM", norm_of(b)},
-                                            {"ADD", add_of(b)}}};
+                                            {"ADD", add_of(b)},
+                                            {"IN_PLACE", is_on(b->x, b->h)}}};
     launch_block(graph, b, &kernel, &params, sizeof params, ranges, 7);
-}
-
-static bool same_place(const struct grt_tensor *a, const struct grt_tensor *b) {
-    return a->range.buf == b->range.buf && a->range.offset == b->range.offset;
 }
 
 static void add_to(struct grt_graph *graph, const struct grt_tensor *y,
@@ -278,7 +285,8 @@ static void gradient_eights(struct grt_graph *graph, const struct grt_block *b,
                                             {"ACROSS", e.across},
                                             {"KIND", grt_nn_kind(b->z)},
                                             {"ACT", (uint32_t)b->act},
-                                            {"NORM", norm_of(b)}}),
+                                            {"NORM", norm_of(b)},
+                                            {"IN_PLACE", is_on(b->dh, b->dz)}}),
                   &params, sizeof params, ranges, 8, e.groups);
 }
 
@@ -296,7 +304,7 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         norm_gradients(graph, b, totals);
     }
     const struct grt_range ranges[] = {
-        b->dh->range,
+        is_on(b->dh, b->dz) ? z : b->dh->range,
         z,
         b->weight ? b->weight->master.range : z,
         b->weight ? b->bias->master.range : z,
@@ -308,7 +316,10 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
     char name[GRT_NN_KERNEL];
     const struct grt_kernel_desc kernel = {
         grt_nn_kernel(name, "block_grad", b->z),
-        {{"KIND", grt_nn_kind(b->z)}, {"ACT", (uint32_t)b->act}, {"NORM", norm_of(b)}}};
+        {{"KIND", grt_nn_kind(b->z)},
+         {"ACT", (uint32_t)b->act},
+         {"NORM", norm_of(b)},
+         {"IN_PLACE", is_on(b->dh, b->dz)}}};
     if (b->dz && suits_eights(graph, "block_grad8", b)) {
         gradient_eights(graph, b, ranges);
     } else if (b->dz) {

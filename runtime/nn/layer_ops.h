@@ -32,14 +32,15 @@ void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_
 // What follows a product in a layer: h = act(norm(z)) + x.
 struct grt_block {
     const struct grt_tensor *z, *h;  // [rows][cols], net's dtype
-    const struct grt_tensor *x;      // residual, or NULL
+    const struct grt_tensor *x;      // residual, or NULL; may be h
     bool act_last;                   // forward: h = act(norm(z) + x)
     enum grt_act act;
     const struct grt_param *weight, *bias;  // of the norm, or NULL
     const struct grt_tensor *stats;  // with a norm: f32 [rows][2], out in forward, in in backward
     bool by_column;                  // the norm is of each column, stats [2][cols] go in
     // Backward only.
-    const struct grt_tensor *dh, *dz;  // dz NULL: only the norm's gradients are wanted
+    // dz NULL: only the norm's gradients are wanted; dz may be dh, but for a norm of rows
+    const struct grt_tensor *dh, *dz;
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes
     bool add;                          // to the gradients of weight and bias
 };

@@ -8,8 +8,8 @@
 // their order.
 //
 // Two parts and relu, or no activation, are one pass over memory, z0 + z1 to y; and z0 is nowhere
-// where part 0 ends with a batch norm, which then gives y. Relu's slope is as well known from y as
-// from the sum.
+// where part 0 ends with a batch norm, which then gives y, and z1 is in y until then. Relu's slope
+// is as well known from y as from the sum.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ struct merge {
     struct grt_module *norm;   // the batch norm at the end of part 0 that gives y, or NULL
     struct grt_tensor y;       // at_once: of the newest forward
     struct grt_tensor *sum;    // before the activation
-    struct grt_tensor *d_sum;  // and its gradient
+    struct grt_tensor *d_sum;  // and its gradient; NULL: written over y's
 };
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
@@ -58,14 +58,14 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         }
         if (m->parts[i]) {
             m->norm = m->at_once && i == 0 ? grt_batch_norm_last(m->parts[0]) : m->norm;
-            m->z[i] = i == 0 && m->norm ? NULL : grt_net_activation(net, name, "z", &out);
+            m->z[i] = m->norm ? NULL : grt_net_activation(net, name, "z", &out);
             if (i > 0) {
                 grt_module_meets(m->parts[i], name);
             }
         }
     }
     m->sum = m->at_once ? NULL : grt_net_activation(net, prefix, "sum", &first);
-    if (!net->inference && m->act != GRT_ACT_NONE) {
+    if (!net->inference && m->act != GRT_ACT_NONE && !module->owns_dy) {
         m->d_sum = grt_net_turn(net, prefix, "dsum", &first);
     }
     module->operations = (double)(grt_shape_count(&first) * m->count);
@@ -83,7 +83,7 @@ static void forward_at_once(struct merge *m, const struct grt_pass *pass,
             grt_batch_norm_adds(m->norm, &z[1], m->act);
         }
         if (m->parts[i]) {
-            z[i] = last ? *y : grt_nn_rows(m->z[i], x->shape[0]);
+            z[i] = m->norm ? *y : grt_nn_rows(m->z[i], x->shape[0]);
             grt_module_forward(m->parts[i], pass, x, &z[i]);
         }
     }
@@ -131,7 +131,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
     uint64_t rows = x->shape[0];
     struct grt_tensor d = *dy;
     if (m->act != GRT_ACT_NONE) {
-        d = grt_nn_rows(m->d_sum, rows);
+        d = m->d_sum ? grt_nn_rows(m->d_sum, rows) : *dy;
         struct grt_tensor sum = m->at_once ? m->y : grt_nn_rows(m->sum, rows);
         struct grt_tensor z = grt_nn_flat(&sum), dh = grt_nn_flat(dy), dz = grt_nn_flat(&d);
         grt_op_block_backward(pass->graph,

@@ -130,13 +130,17 @@ static struct grt_module *make_resnet(const struct named *n, const struct grt_sh
     bool small =
         n->resnet.stem == GRT_STEM_SMALL ||
         (n->resnet.stem == GRT_STEM_AUTO && in->dim[0] <= SMALL_SIDE && in->dim[1] <= SMALL_SIDE);
-    add_conv(&p, "conv1", 64, small ? 3 : 7, small ? 1 : 2);
-    add_norm(&p, "bn1", false);
-    add_relu(&p);
+    // What lies before the pool is four times as large as all behind it: as a part of its own its
+    // gradients have the memory of those inside the other parts.
+    struct parts stem = {.where = n->base.where}, *first = small ? &p : &stem;
+    add_conv(first, "conv1", 64, small ? 3 : 7, small ? 1 : 2);
+    add_norm(first, "bn1", false);
+    add_relu(first);
     if (!small) {
-        add(&p, "maxpool",
+        add(first, "maxpool",
             grt_window_pool_create(
                 grt_window_pool_desc(.pool = GRT_POOL_MAX, .size = 3, .stride = 2, .padding = 1)));
+        add(&p, "", joined(&stem));
     }
     for (uint32_t stage = 0; stage < 4; stage++) {
         for (uint32_t i = 0; i < resnets[kind].blocks[stage]; i++) {

@@ -2,7 +2,8 @@
 // Modules one behind the other.
 //
 //     x --part 0--> h0 --part 1--> h1 --part 2--> y          h kept for backward
-//     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors
+//     dx <-part 0-- d0 <-part 1-- d1 <-part 2-- dy           d alternate in two tensors, or d0 is
+//                                                            written over d1 where part 1 can
 //
 // Computing again (recompute): the parts are cut into segments of about the root of their number.
 // What a segment ends with is kept; all else that its parts declare lies where that of the other
@@ -24,11 +25,17 @@
 #include "pointwise.h"
 #include "sequence.h"
 
-// Which of the two tensors what part i gives has its turn in.
+// Whether the gradient of what part i takes is written over that of what it gives.
+static bool is_in_place(const struct grt_sequence *s, uint32_t i) {
+    const struct grt_module *part = s->parts[i];
+    return part->is_view || (part->dx_on_dy && part->owns_dy);
+}
+
+// Which of the two tensors what part i gives, or its gradient, has its turn in.
 static uint32_t turn_of(const struct grt_sequence *s, uint32_t i) {
     uint32_t turn = 0;
     for (uint32_t k = 0; k <= i; k++) {
-        turn ^= !s->parts[k]->is_view;
+        turn ^= !is_in_place(s, k);
     }
     return turn;
 }
@@ -58,6 +65,15 @@ static bool ends_segment(const struct grt_sequence *s, uint32_t i) {
     return i + 1 < s->count && s->segment[i + 1] != s->segment[i];
 }
 
+// What lies before a part that is no view has a gradient in memory of the sequence.
+static void give_gradients(struct grt_sequence *s, const struct grt_net *net) {
+    bool owned = false;
+    for (uint32_t i = s->count; i-- > 0;) {
+        s->parts[i]->owns_dy = owned && !net->inference;
+        owned = owned || !s->parts[i]->is_view;
+    }
+}
+
 // Where a segment's last output is kept: beside the activations, which segments share.
 static struct grt_tensor *keep(struct grt_net *net, const char *name,
                                const struct grt_shape *shape) {
@@ -82,6 +98,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
     join(s);
     cut(s, net);
+    give_gradients(s, net);
     struct grt_plan_share share = grt_plan_share_begin(net->plan, "acts");
     struct grt_plan_share turns = grt_plan_share_begin(net->plan, "turns");
     for (uint32_t i = 0; i < s->count; i++) {
@@ -193,7 +210,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
         if (i > 0) {
             below =
-                view(part->is_view ? &above : s->turns[turn_of(s, i - 1)], x->shape[0], &part->in);
+                view(is_in_place(s, i) ? &above : s->turns[turn_of(s, i - 1)], x->shape[0], &part->in);
         } else if (dx) {
             below = *dx;
         }
