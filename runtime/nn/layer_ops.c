@@ -304,22 +304,17 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         norm_gradients(graph, b, totals);
     }
     const struct grt_range ranges[] = {
-        is_on(b->dh, b->dz) ? z : b->dh->range,
-        z,
-        b->weight ? b->weight->master.range : z,
-        b->weight ? b->bias->master.range : z,
-        b->weight ? b->stats->range : z,
-        b->dz ? b->dz->range : z,
-        b->by_column ? totals[0].range : z,
-        b->by_column ? totals[1].range : z,
+        is_on(b->dh, b->dz) ? z : b->dh->range,  z,
+        b->weight ? b->weight->master.range : z, b->weight ? b->bias->master.range : z,
+        b->weight ? b->stats->range : z,         b->dz ? b->dz->range : z,
+        b->by_column ? totals[0].range : z,      b->by_column ? totals[1].range : z,
     };
     char name[GRT_NN_KERNEL];
-    const struct grt_kernel_desc kernel = {
-        grt_nn_kernel(name, "block_grad", b->z),
-        {{"KIND", grt_nn_kind(b->z)},
-         {"ACT", (uint32_t)b->act},
-         {"NORM", norm_of(b)},
-         {"IN_PLACE", is_on(b->dh, b->dz)}}};
+    const struct grt_kernel_desc kernel = {grt_nn_kernel(name, "block_grad", b->z),
+                                           {{"KIND", grt_nn_kind(b->z)},
+                                            {"ACT", (uint32_t)b->act},
+                                            {"NORM", norm_of(b)},
+                                            {"IN_PLACE", is_on(b->dh, b->dz)}}};
     if (b->dz && suits_eights(graph, "block_grad8", b)) {
         gradient_eights(graph, b, ranges);
     } else if (b->dz) {

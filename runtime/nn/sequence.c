@@ -209,8 +209,8 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
         }
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
         if (i > 0) {
-            below =
-                view(is_in_place(s, i) ? &above : s->turns[turn_of(s, i - 1)], x->shape[0], &part->in);
+            below = view(is_in_place(s, i) ? &above : s->turns[turn_of(s, i - 1)], x->shape[0],
+                         &part->in);
         } else if (dx) {
             below = *dx;
         }

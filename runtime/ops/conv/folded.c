@@ -51,8 +51,8 @@ static void fill_case(struct conv_case *to, const struct conv_case *c,
 
 // The first that is usable and pays, else that is usable, or NULL.
 static const struct conv_variant *variant_of(const struct conv_case *c) {
-    const struct conv_variant *const all[] = {
-        &conv_variant_wgmma_x_registers, &conv_variant_wgmma, &conv_variant_wgmma_48k};
+    const struct conv_variant *const all[] = {&conv_variant_wgmma_x_registers, &conv_variant_wgmma,
+                                              &conv_variant_wgmma_48k};
     for (int any = 0; any < 2; any++) {
         for (uint32_t i = 0; i < sizeof all / sizeof *all; i++) {
             if ((any || all[i]->pays(c)) && all[i]->usable(c)) {
@@ -154,11 +154,11 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                                        .fold_width = f.width};
     struct grt_pieces pieces = grt_op_pieces(graph, params.n, 16);
     grt_op_next(&pieces);
-    grt_op_stream(
-        graph, &pieces,
-        grt_kernel_desc(.name = "fold_16",
-                        .specs = {{"CHANNELS", c->window.channels}, {"BEFORE", f.before}}),
-        &params, sizeof params, (const struct grt_range[]){c->desc->x->range, f.x.range}, 2);
+    grt_op_stream(graph, &pieces,
+                  grt_kernel_desc(.name = "fold_16", .specs = {{"CHANNELS", c->window.channels},
+                                                               {"BEFORE", f.before}}),
+                  &params, sizeof params, (const struct grt_range[]){c->desc->x->range, f.x.range},
+                  2);
     bool forward = c->desc->pass == GRT_CONV_FORWARD;
     if (forward) {
         record_weights(graph, c, &f, false, c->desc->w, &f.w);
@@ -169,5 +169,4 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     }
 }
 
-const struct conv_variant conv_variant_folded = {"folded", usable,  pays,
-                                                 record,   scratch, false};
+const struct conv_variant conv_variant_folded = {"folded", usable, pays, record, scratch, false};

@@ -33,7 +33,8 @@ static uint64_t taps_of(const struct conv_case *c, uint32_t size, uint32_t boxes
     return taps;
 }
 
-static struct conv_boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_t w, uint32_t h) {
+static struct conv_boxes boxes_of(const struct conv_case *c, uint32_t pixels, uint32_t w,
+                                  uint32_t h) {
     const struct grt_window *win = &c->window;
     bool back = c->desc->pass == GRT_CONV_DATA;
     uint32_t rests = rests_of(c);
@@ -81,10 +82,8 @@ static struct conv_boxes best_boxes(const struct conv_case *c, uint32_t pixels) 
 // tiles in turns (forward 352 TFLOP/s, 365 without), a warpgroup that hands its registers on (560,
 // 562 at 16x16x128), all nine taps of 64 channels as one tile of the weights' gradient (241, 330).
 static const struct conv_way ways[] = {
-    {{128, 256, 1, 0.568, 1.2}, 4, 288, 64},
-    {{256, 128, 1, 0.568, 1.2}, 4, 288, 64},
-    {{128, 128, 1, 0.290, 0.9}, 5, 288, 64},
-    {{128, 160, 1, 0.360, 1.0}, 5, 288, 64},
+    {{128, 256, 1, 0.568, 1.2}, 4, 288, 64}, {{256, 128, 1, 0.568, 1.2}, 4, 288, 64},
+    {{128, 128, 1, 0.290, 0.9}, 5, 288, 64}, {{128, 160, 1, 0.360, 1.0}, 5, 288, 64},
     {{128, 64, 2, 0.400, 0.8}, 3, 288, 64},
 };
 static const struct conv_way weight_ways[] = {
@@ -261,7 +260,8 @@ static bool pays_48k(const struct conv_case *c) {
     return c->dev->info.caps.imports && pays(c);
 }
 
-static void record_by(struct grt_graph *graph, const struct conv_case *c, const struct conv_kind *kind) {
+static void record_by(struct grt_graph *graph, const struct conv_case *c,
+                      const struct conv_kind *kind) {
     const struct grt_conv2d_desc *d = c->desc;
     struct conv_choice choice = conv_choose(c, kind);
     const struct gemm_schedule *s = &choice.schedule;

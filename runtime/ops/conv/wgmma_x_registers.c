@@ -74,5 +74,5 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     grt_graph_operations(graph, conv_operations(c));
 }
 
-const struct conv_variant conv_variant_wgmma_x_registers = {"wgmma_x_registers", usable,  pays,
-                                                            record,              scratch, false};
+const struct conv_variant conv_variant_wgmma_x_registers = {
+    "wgmma_x_registers", usable, pays, record, scratch, false};
