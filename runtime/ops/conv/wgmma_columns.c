@@ -72,8 +72,8 @@ static bool usable(const struct conv_case *c) {
            scratch(c) / 4 <= grt_op_reach(c->dev);
 }
 
-// Blocks that are not full too: 32x32x160, 512 images, 0.69 of them, 479 and 637 us, by wgmma 940 and
-// by wgmma_48k 1780.
+// Blocks that are not full too: 32x32x160, 512 images, 0.69 of them, 479 and 637 us, by wgmma 940
+// and by wgmma_48k 1780.
 static bool pays(const struct conv_case *c) {
     double full = (double)c->window.channels * c->outputs / ((double)tiles_of(c) * BLOCK * BLOCK);
     return full >= 0.65 && box_of(c).worth >= 0.7;
