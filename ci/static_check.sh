@@ -318,8 +318,8 @@ matrix_kernels() {
     esac
 }
 
-# Convolutions on Hopper's matrix units with the tiles that runtime/ops/conv gives them: "kernel mode
-# constants". What Vulkan imports has 48 KiB.
+# Convolutions on Hopper's matrix units with the tiles that runtime/ops/conv gives them: "kernel
+# mode constants". What Vulkan imports has 48 KiB.
 conv_kernels() {
     [ "$1" = sm_90 ] || return 0
     local pass same="KIND=0 BIAS=0" row
