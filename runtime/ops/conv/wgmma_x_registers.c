@@ -4,6 +4,10 @@
 // runs for tests.
 //
 //     scratch   forward, the weights transposed
+//
+// us forward and back by this / by wgmma_48k, Vulkan, 1024 images (H200, driver 580.159.04,
+// 2026-11-17): 8x8x256 148 148 / 194 191, 4x4x512 122 112 / 160 159. On OpenCL wgmma takes 118 and
+// 92 for these.
 #include "gpurt/ops.h"
 #include "ops/op_support.h"
 #include "wgmma.h"
