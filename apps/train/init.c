@@ -211,7 +211,7 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
         return COMMAND_DATA;
     }
     bool classes = target && is_whole(target) && is_single(target);
-    if (strcmp(init->kind->name, "classify") == 0 && !classes) {
+    if (target && strcmp(init->kind->name, "classify") == 0 && !classes) {
         talk_error("%s: %s is %s, and classes are whole numbers; `gpurt init supervised` has other "
                    "targets",
                    init->data, name_of(target), target->dtype);
