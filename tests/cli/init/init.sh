@@ -66,6 +66,12 @@ with h5py.File("n.h5", "w") as f:
     f["speed"] = rng.normal(300, 20, (50, 2)).astype("f4")
     f["height"] = rng.normal(0, 1, (50, 3)).astype("f4")
     f["label"] = rng.integers(0, 4, 50)
+# Around 0, but wide, in one of two columns; and narrow.
+for name, deviation in ("wide", 3), ("narrow", 0.3), ("usual", 1.2):
+    numbers = rng.normal(size=(200, 2))
+    numbers = (numbers - numbers.mean(0)) / numbers.std(0) * [1, deviation]
+    with h5py.File(name + ".h5", "w") as f:
+        f["x"], f["y"] = numbers.astype("f4"), numbers[:, :1].astype("f4")
 with h5py.File("none.h5", "w") as f:
     f["x"] = rng.normal(size=(5, 2))
 EOF
@@ -85,6 +91,11 @@ has n.yaml targets '\["label"\]'
 has n.yaml loss cross_entropy
 has n.yaml normalize true
 expect 0 train supervised -c n.yaml "${ref[@]}" epochs=1 checkpoint_dir=nc
+
+for name in wide:true narrow:true usual:false; do
+    expect 0 init supervised --data "${name%:*}.h5" -o "${name%:*}.yaml" "${ref[@]}"
+    has "${name%:*}.yaml" normalize "${name#*:}"
+done
 
 expect 0 init classify --data s.h5 "${ref[@]}"
 has classify.yaml loss cross_entropy

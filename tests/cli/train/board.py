@@ -92,6 +92,7 @@ with tempfile.TemporaryDirectory() as folder:
         assert (low, high, count) == (numbers.min(), numbers.max(), numbers.size) and np.isclose(total, numbers.sum()) and np.isclose(squares, (numbers**2).sum())
         assert len(limits) == len(counts) == 30 and counts.sum() == count
         wanted = np.histogram(numbers, 30)[0]
+        assert np.allclose(limits, low + (high - low) / 30 * np.arange(1, 31), rtol=1e-9, atol=1e-12), (tag, limits)
         assert np.abs(np.cumsum(counts) - np.cumsum(wanted)).max() <= 1, (tag, counts, wanted)
     assert {"model/layers.0.weight", "model/layers.0.bias"} <= names, names
     assert sorted({step for tag, step, value in values if 5 in value}) == [6, 12, 18]

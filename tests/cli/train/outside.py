@@ -183,11 +183,13 @@ def weighted():
     weight = np.array([0.2, 1.0, 5.0])
     with h5py.File("d.h5", "a") as f:
         f["kind"] = kinds.astype("i4")
-    words = ["targets=kind", "class_weights=0.2,1,5", "label_smoothing=0"]
+    # The last three of 75 rows fill no step: in parts of two rows they are two and one.
+    words = ["targets=kind", "class_weights=0.2,1,5", "label_smoothing=0", "validation_split=0.16"]
     train("first", "epochs=0", *words)
     w, b = weights(newest("first"))
     for epoch in 1, 2:
-        drawn = order(epoch, *words[:1])
+        drawn = order(epoch, words[0], words[3])
+        assert len(drawn) == 75, len(drawn)
         for k in range(1, drawn[-1, 0] + 1):
             at = drawn[drawn[:, 0] == k, 1]
             e = np.exp(x[at] @ w.T + b)
@@ -363,6 +365,12 @@ def directions():
                 a, b = philox([quad, d, i, 0x65730001], [11, 0])[:2]
                 noise.append(np.sqrt(-2 * np.log(((a >> 8) + 1) / 2**24)) * np.cos(2 * np.pi * (b >> 8) / 2**24))
             theta += 0.5 / (4 * spread) * (plus[d] - minus[d]) * np.array(noise)
+    # One that goes on appends its iterations below the same names.
+    run("train", "es", "--resume", "es.h5", "--iterations", "3", "--directions", "es.csv", "--checkpoint", "es3.h5", "--device", device, "-q")
+    with open("es.csv") as f:
+        lines = f.read().splitlines()
+    assert len(lines) == 25 and [i for i, line in enumerate(lines) if line.startswith("iteration")] == [0], lines
+    assert [line.split(",")[0] for line in lines[17:]] == ["3"] * 8, lines
     with h5py.File("es.h5") as f:
         found = []
         f["model"].visititems(lambda n, o: found.append(o[()].ravel()) if isinstance(o, h5py.Dataset) else None)

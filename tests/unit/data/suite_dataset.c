@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpurt/direct.h"
 #include "gpurt/make.h"
 
 static void compare(const float *got, const float *want, uint64_t count, const char *what) {
@@ -571,6 +576,51 @@ static void bad_descs(void **state) {
     grt_dataset_close(&data);
 }
 
+// A table is taken once, as long as it is the same and the same is wanted of it.
+static void tables_are_taken_once(void **state) {
+    (void)state;
+    char path[] = "/tmp/gpurt-table-XXXXXX.csv";
+    int fd = mkstemps(path, 4);
+    static const char text[] = "a,b,c\n1,,3\n4,5,6\n";
+    assert_true(fd >= 0 && write(fd, text, sizeof text - 1) == (ssize_t)(sizeof text - 1));
+    const char *const a[] = {"a"}, *const b[] = {"b"}, *const c[] = {"c"};
+    const struct grt_direct_desc descs[] = {
+        {.path = path, .fill = "7"},
+        {.path = path, .fill = "8"},
+        {.path = path, .fill = "mean"},
+        {.path = path, .fill = "7", .inputs = a, .input_count = 1},
+        {.path = path, .fill = "7", .inputs = b, .input_count = 1},
+        {.path = path, .fill = "7", .targets = a, .target_count = 1},
+        {.path = path, .fill = "7", .no_targets = true},
+        {.path = path, .fill = "7", .weights = "a"},
+        {.path = path, .fill = "7", .weights = "c", .targets = a, .target_count = 1},
+        {.path = path, .fill = "7", .inputs = c, .input_count = 1, .targets = a, .target_count = 1},
+    };
+    enum { COUNT = sizeof descs / sizeof *descs };
+    struct grt_direct direct, again;
+    char first[COUNT][128];
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(grt_direct(&descs[i], &direct) && grt_direct(&descs[i], &again));
+        assert_ptr_equal(direct.path, again.path);
+        snprintf(first[i], sizeof first[i], "%s", direct.path);
+        for (int k = 0; k < i; k++) {
+            assert_string_not_equal(first[i], first[k]);
+        }
+    }
+    // The file is written anew within the same second, as long as before.
+    struct timespec times[2] = {{.tv_sec = 1700000000, .tv_nsec = 1},
+                                {.tv_sec = 1700000000, .tv_nsec = 1}};
+    assert_int_equal(futimens(fd, times), 0);
+    assert_true(grt_direct(&descs[0], &direct));
+    times[1].tv_nsec = 2;
+    assert_int_equal(futimens(fd, times), 0);
+    assert_true(grt_direct(&descs[0], &again));
+    assert_string_not_equal(direct.path, first[0]);
+    assert_string_not_equal(direct.path, again.path);
+    close(fd);
+    unlink(path);
+}
+
 static const struct CMUnitTest cases[] = {
     DATA_CASE(every_type_layout_and_filter),  DATA_CASE(every_half),
     DATA_CASE(inputs_lie_side_by_side),       DATA_CASE(inputs_of_different_points),
@@ -578,5 +628,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
     DATA_CASE(targets_that_are_no_shares),    DATA_CASE(normalisation),
     DATA_CASE(small_compressed_data),         DATA_CASE(bad_descs),
+    TEST_CASE(tables_are_taken_once),
 };
 TEST_SUITE(dataset, false, cases);

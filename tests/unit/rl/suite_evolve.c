@@ -324,6 +324,51 @@ static void defaults(void **state) {
     grt_es_destroy(&es);
 }
 
+// Every environment's own numbers, where it has some; phases of one may not be told apart here.
+static void defaults_of_environments(void **state) {
+    (void)state;
+    static const struct {
+        const char *env;
+        float step, noise;
+    } known[] = {
+        {"cartpole", 0.02f, 0.03f}, {"pendulum", 0.02f, 0.03f}, {"standing", 0.02f, 0.03f}};
+    uint32_t own = 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const struct grt_env_info *env = grt_env_find(known[i].env);
+        struct grt_es *es = grt_es_create(
+            test.dev,
+            &(struct grt_es_desc){.env = env, .num_envs = 1, .num_dirs = 1, .episode_length = 2});
+        assert_non_null(es);
+        const struct grt_es_desc *d = grt_es_desc_of(es);
+        assert_true(d->step_size == (env->step_size > 0 ? env->step_size : known[i].step));
+        assert_true(d->noise_std == (env->noise_std > 0 ? env->noise_std : known[i].noise));
+        own += env->step_size > 0 && env->step_size != known[i].step;
+        own += env->noise_std > 0 && env->noise_std != known[i].noise;
+        grt_es_destroy(&es);
+    }
+    assert_true(own > 0);  // or the defaults alone were looked at
+}
+
+// A trial is of the policy itself: whatever the noise of a search is, it has the same return.
+static void trials_have_no_noise(void **state) {
+    (void)state;
+    struct grt_es_desc desc = small_desc(GRT_ES_ARS);
+    struct grt_es *learnt = iterated(test.dev, &desc, 2);
+    struct grt_archive *archive = saved(learnt);
+    struct grt_es_report want, got;
+    assert_true(grt_es_evaluate(learnt, 3, &want));
+    for (int k = 0; k < 2; k++) {
+        desc.noise_std = k ? 1e-3f : 50.0f;
+        struct grt_es *other = grt_es_create(test.dev, &desc);
+        assert_true(other && grt_es_load(other, archive, false));
+        assert_true(grt_es_evaluate(other, 3, &got));
+        assert_true(got.mean_return == want.mean_return && got.good_rate == want.good_rate);
+        grt_es_destroy(&other);
+    }
+    grt_archive_destroy(&archive);
+    grt_es_destroy(&learnt);
+}
+
 static void refusals(void **state) {
     (void)state;
     struct grt_es_desc good = small_desc(GRT_ES_ARS);
@@ -459,6 +504,8 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(resumed_to_the_same_bits),
     TEST_CASE(refusals),
     TEST_CASE(defaults),
+    TEST_CASE(defaults_of_environments),
+    TEST_CASE(trials_have_no_noise),
     TEST_CASE(the_blind_act_by_biases),
     TEST_CASE(cartpole_is_balanced),
     TEST_CASE(ranks_learn_too),

@@ -320,6 +320,35 @@ static void recalled_by_ppo(void **state) {
     grt_ppo_task_destroy(&task);
 }
 
+// Copies stand in a checkpoint one behind the other, in however many parts they are.
+static void copies_of_parts(void **state) {
+    (void)state;
+    struct grt_archive *archives[2];
+    for (int k = 0; k < 2; k++) {
+        struct grt_config c;
+        struct grt_ppo_task *task = task_of(
+            &c, PAIRS(SMALL, "num_envs=8", "rollout_steps=3", k ? "micro_batches=4" : "seed=0"));
+        archives[k] = grt_archive_create();
+        assert_non_null(task);
+        assert_true(grt_ppo_task_begin(task));
+        assert_true(grt_ppo_task_save(task, "cartpole", archives[k]));
+        grt_ppo_task_destroy(&task);
+    }
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < archives[0]->tensor_count; i++) {
+        const struct grt_archive_tensor *one = &archives[0]->tensors[i];
+        if (strncmp(one->name, "worlds/", 7) == 0) {
+            const struct grt_archive_tensor *parts = grt_archive_find(archives[1], one->name);
+            assert_non_null(parts);
+            test_same(test.dev, one->name, parts->data, one->data, 1, one->bytes);
+            found++;
+        }
+    }
+    assert_true(found > 0);
+    grt_archive_destroy(&archives[0]);
+    grt_archive_destroy(&archives[1]);
+}
+
 // ---- steps of a run ----
 
 #define MOST_ROWS 64
@@ -460,8 +489,8 @@ static void rates_of_runs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks),       TEST_CASE(keys_of_learners),
-    TEST_CASE(keys_of_ppo),        TEST_CASE(sizes_of_ppo),           TEST_CASE(recalled_by_ppo),
-    TEST_CASE(rates_of_runs),      TEST_CASE(validations_and_limits),
+    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks), TEST_CASE(keys_of_learners),
+    TEST_CASE(keys_of_ppo),        TEST_CASE(sizes_of_ppo),     TEST_CASE(recalled_by_ppo),
+    TEST_CASE(copies_of_parts),    TEST_CASE(rates_of_runs),    TEST_CASE(validations_and_limits),
 };
 TEST_SUITE(tasks, true, cases);
