@@ -122,7 +122,7 @@ static bool round_of(struct probe *p) {
         p->numbers[i] = down[i] * 1.0f;
     }
     at[2] = grt_seconds();
-    good = good && grt_comm_sum(p->comm, p->numbers, p->count);
+    good = good && grt_comm_sum(p->comm, p->numbers, p->numbers, p->count);
     at[3] = grt_seconds();
     for (uint64_t i = 0; i < p->count; i++) {
         up[i] = p->numbers[i];

@@ -308,23 +308,21 @@ uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count) {
     return (count + ranks - 1) / ranks * ranks;
 }
 
-bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count) {
+bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
     uint32_t ranks = grt_comm_ranks(comm);
     if (ranks == 1) {
+        memmove(sum, numbers, count * sizeof *sum);
         return true;
     }
     uint64_t slice = grt_comm_room(comm, count) / ranks;
     if ((ranks & (ranks - 1)) != 0) {
         return grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
     }
-    if (!scratch(comm, slice * ranks * sizeof(float))) {
+    if (!scratch(comm, 2 * slice * ranks * sizeof(float))) {
         return false;
     }
-    for (uint64_t i = count; i < slice * ranks; i++) {
-        numbers[i] = 0.0f;
-    }
     // Each rank sums one slice of all.
-    float *theirs = comm->scratch;
+    float *theirs = comm->scratch, *all = theirs + slice * ranks;
     if (!spread(comm, numbers, theirs, slice * sizeof(float))) {
         return false;
     }
@@ -337,8 +335,12 @@ bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count) {
             }
         }
     }
-    memcpy(numbers + comm->rank * slice, theirs, slice * sizeof(float));
-    return grt_comm_gather(comm, numbers, slice * sizeof(float));
+    memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
+    if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
+        return false;
+    }
+    memcpy(sum, all, count * sizeof *sum);
+    return true;
 }
 
 // ---- begin and end ----

@@ -67,5 +67,6 @@ void grt_comm_tree_add(struct grt_comm_tree *tree) {
 
 float *grt_comm_tree_sum(struct grt_comm_tree *tree) {
     grt_comm_tree_begin(tree);
-    return grt_comm_sum(tree->comm, tree->levels[0], tree->count) ? tree->levels[0] : NULL;
+    return grt_comm_sum(tree->comm, tree->levels[0], tree->levels[0], tree->count) ? tree->levels[0]
+                                                                                   : NULL;
 }

@@ -102,6 +102,27 @@ static bool complete(struct grt_graph *graph, struct grt_range *range, const cha
     return true;
 }
 
+void grt_graph_tell(struct grt_graph *graph, const struct grt_graph_tell *tell) {
+    if (!graph || graph->baked || graph->told || !tell || !tell->told || !tell->ranges) {
+        grt_graph_reject(graph, GRT_INVALID, "tell: no ranges, a second time, or after the bake");
+        return;
+    }
+    graph->told = calloc(tell->count + 1u, sizeof *graph->told);
+    if (!graph->told) {
+        grt_graph_reject(graph, GRT_NO_MEMORY, "no host memory for %u ranges", tell->count);
+        return;
+    }
+    for (uint32_t i = 0; i < tell->count; i++) {
+        graph->told[i] = (struct grt_told){.range = tell->ranges[i], .number = i};
+        if (!complete(graph, &graph->told[i].range, "tell")) {
+            return;
+        }
+    }
+    graph->told_count = tell->count;
+    graph->tell = tell->told;
+    graph->tell_context = tell->context;
+}
+
 static bool check_bindings(struct grt_graph *graph, struct grt_cmd *cmd) {
     const struct grt_kernel_info *info = cmd->kernel->info;
     const struct grt_caps *caps = &graph->dev->info.caps;

@@ -25,6 +25,12 @@ struct grt_host_turn {
     uint64_t number;
 };
 
+// A range, and the command that writes to it last.
+struct grt_told {
+    struct grt_range range;
+    uint32_t number, behind;
+};
+
 struct grt_graph {
     struct grt_dev *dev;
     char label[48];
@@ -45,6 +51,10 @@ struct grt_graph {
     bool timed;       // the segments have run since they were made
     bool cut_anew;    // before the next run
     uint64_t runs;
+    struct grt_told *told;  // in the order of their commands
+    uint32_t told_count;
+    grt_graph_told_fn *tell;
+    void *tell_context;
     uint64_t timeline;             // id of the one that the segments are timed for; 0: none
     struct grt_graph *next_timed;  // of the device's list of graphs that are timed
     enum grt_status mistake;       // the first, GRT_OK if none

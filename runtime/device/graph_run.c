@@ -102,7 +102,49 @@ static uint32_t hosts_before(const struct grt_graph *graph, uint32_t host, uint3
     return host;
 }
 
-// Cuts where the costs add up to the limit or the host has a turn, and never inside one command.
+// Behind which command each range is told of: the last that writes to it, or the first of all.
+static void find_told(struct grt_graph *graph) {
+    for (uint32_t i = 0; i < graph->told_count && graph->count > 0; i++) {
+        struct grt_told told = graph->told[i];
+        told.behind = graph->count - 1;
+        for (bool found = false; !found && told.behind > 0; told.behind -= !found) {
+            struct grt_use uses[GRT_MAX_BINDINGS];
+            uint32_t count = grt_cmd_uses(&graph->cmds[told.behind], uses);
+            for (uint32_t k = 0; k < count; k++) {
+                found |= uses[k].write && grt_ranges_overlap(&uses[k].range, &told.range);
+            }
+        }
+        uint32_t at = i;
+        for (; at > 0 && graph->told[at - 1].behind > told.behind; at--) {
+            graph->told[at] = graph->told[at - 1];
+        }
+        graph->told[at] = told;
+    }
+}
+
+// Whether somebody is told behind command i.
+static bool tells(const struct grt_graph *graph, uint32_t i) {
+    for (uint32_t k = 0; k < graph->told_count; k++) {
+        if (graph->told[k].behind == i) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool tell(const struct grt_graph *graph, const struct grt_segment *segment) {
+    uint32_t last = segment->first + segment->count - 1;
+    for (uint32_t k = 0; k < graph->told_count; k++) {
+        if (graph->told[k].behind == last &&
+            !graph->tell(graph->tell_context, graph->told[k].number)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Cuts where the costs add up to the limit, the host has a turn or somebody is told, and never
+// inside one command.
 static bool create_segments(struct grt_graph *graph) {
     graph->timeline = grt_timed_id(graph->dev);
     list_timed(graph, graph->timeline != 0);
@@ -119,7 +161,7 @@ static bool create_segments(struct grt_graph *graph) {
         double cost = graph->costs[first];
         host = hosts_before(graph, host, first);
         uint32_t end = host < graph->host_count ? graph->hosts[host].at : graph->count;
-        while (last < end && cost + graph->costs[last] <= limit) {
+        while (last < end && cost + graph->costs[last] <= limit && !tells(graph, last - 1)) {
             cost += graph->costs[last++];
         }
         struct grt_segment *segment = &graph->segments[graph->segment_count++];
@@ -189,6 +231,7 @@ bool grt_graph_bake(struct grt_graph *graph) {
     }
     graph->barriers = grt_find_hazards(graph->cmds, graph->count);
     guess_costs(graph);
+    find_told(graph);
     if (!create_segments(graph)) {
         free(graph->costs);
         graph->costs = NULL;
@@ -216,6 +259,7 @@ void grt_graph_destroy(struct grt_graph **graph) {
     free(g->costs);
     free(g->cmds);
     free(g->hosts);
+    free(g->told);
     free(g);
 }
 
@@ -265,6 +309,9 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
             *cost = guessed > 0.0 ? *cost / guessed * seconds : seconds / segment->count;
         }
         total += seconds;
+        if (!tell(graph, segment)) {
+            return false;
+        }
         over = over || (seconds > limit && segment->count > 1);
     }
     if (!take_turns(graph, &host, graph->count)) {
@@ -276,7 +323,7 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
         return true;
     }
     // Done when it runs next, so that the times of this run can still be asked for.
-    uint32_t least = 1 + graph->host_count;
+    uint32_t least = 1 + graph->host_count + graph->told_count;
     graph->cut_anew = over || (graph->segment_count > least &&
                                total < 0.5 * limit * (graph->segment_count - least));
     return true;
@@ -295,7 +342,8 @@ static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
             return true;
         }
         if (!take_turns(graph, &host, graph->segments[s].first) ||
-            !grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev))) {
+            !grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev)) ||
+            !tell(graph, &graph->segments[s])) {
             return false;
         }
     }

@@ -85,9 +85,9 @@ GRT_API uint32_t grt_comm_stop(const struct grt_comm *comm);
 GRT_API bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each);
 // All get what the first rank has.
 GRT_API bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes);
-// The sum over all ranks, whose number is a power of two. `numbers` has room for
-// grt_comm_room(comm, count) of them.
-GRT_API bool grt_comm_sum(struct grt_comm *comm, float *numbers, uint64_t count);
+// The sum over all ranks, whose number is a power of two; `sum` may be `numbers`. These have room
+// for grt_comm_room(comm, count) of them, fewer than the ranks more.
+GRT_API bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count);
 GRT_API uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count);
 // Whether all have the same bytes; else the sentence says at which step who differs in what.
 GRT_API bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,

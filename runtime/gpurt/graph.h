@@ -69,6 +69,17 @@ GRT_API void grt_graph_aside(struct grt_graph *graph);
 // graph copies from and to, and may take its time: an exchange between processes.
 GRT_API void grt_graph_host(struct grt_graph *graph, bool (*turn)(void *context, uint64_t number),
                             void *context, uint64_t number);
+// Each run calls told() for every range, with its number: once all that writes to the range is
+// queued, and before more is. What told() queues runs between. So what is done early can be used
+// while the rest still runs. Before the bake; `count` ranges are kept, and the context is not.
+typedef bool grt_graph_told_fn(void *context, uint32_t number);
+struct grt_graph_tell {
+    const struct grt_range *ranges;
+    uint32_t count;
+    grt_graph_told_fn *told;  // false: the run fails, and told() has said why
+    void *context;
+};
+GRT_API void grt_graph_tell(struct grt_graph *graph, const struct grt_graph_tell *tell);
 // For the ops built on graphs: makes the first mistake stick.
 GRT_API void grt_graph_reject(struct grt_graph *graph, enum grt_status status, const char *format,
                               ...) GRT_PRINTF(3, 4);

@@ -144,7 +144,11 @@ struct grt_step_desc {
     // Of a loss over the samples of several learners: how many there are, 0: as many as the
     // learner's desc says, and where among them those of this graph begin.
     uint32_t whole, place;
-    const struct grt_step_rows *data;  // or rows on the device; not past the end of an epoch
+    // Samples that loss and gradients are means over, where these are a share of a larger step's,
+    // to be added up; 0: rows. By weights only the update of such a step then divides.
+    uint32_t samples;
+    const struct grt_graph_tell *tell;  // of the gradients' graph (graph.h), or NULL
+    const struct grt_step_rows *data;   // or rows on the device; not past the end of an epoch
     // Times of the phases "input", "forward", "backward" and "optimizer" (grt_graph_times(); one
     // name may come several times: add). What the fused variant does for single rows, back through
     // the layers too, counts as forward. Costs barriers; 32 phases at most, 3 a micro-batch and 1

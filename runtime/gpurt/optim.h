@@ -161,6 +161,16 @@ GRT_API bool grt_optim_rates(const struct grt_optim_desc *desc, const struct grt
 GRT_API uint64_t grt_optim_lengths(const struct grt_optim_desc *desc,
                                    const struct grt_params *params);
 
+// Sums of the squares of gradients, without the loss scale: parts[first] on, at most so many.
+// Returns how many. They also leave in the state what the update wants to have found.
+struct grt_squares_desc {
+    const struct grt_tensor *grads;  // f32
+    const struct grt_tensor *state;  // u32 [GRT_LEARN_STATE_WORDS]
+    const struct grt_tensor *parts;  // f32
+    uint32_t first, most;
+};
+GRT_API uint32_t grt_op_squares(struct grt_graph *graph, const struct grt_squares_desc *desc);
+
 struct grt_update_desc {
     const struct grt_optim_desc *optim;
     const struct grt_params *params;

@@ -18,6 +18,11 @@ static struct grt_range parts(const struct recording *f, const struct grt_tensor
     return grt_op_part(of->range, f->micro * GRT_LOSS_PARTS * 4, GRT_LOSS_PARTS * 4);
 }
 
+// That loss and gradients are means over.
+static uint64_t samples_of(const struct recording *f) {
+    return f->desc->samples > 0 ? f->desc->samples : f->rows;
+}
+
 static struct grt_pass pass_of(const struct recording *f, bool training) {
     return (struct grt_pass){.graph = f->graph,
                              .training = training,
@@ -84,7 +89,7 @@ static void record_fused(struct recording *f) {
     give_samples(f, &desc);
     desc.y = &f->y;
     desc.add = f->micro > 0;
-    desc.samples = f->rows;
+    desc.samples = samples_of(f);
     desc.parts = parts(f, l->loss_parts);
     desc.scratch = l->fused_scratch->range;
     desc.phases = f->desc->phases;
@@ -131,7 +136,7 @@ static void record_micro(struct recording *f) {
     }
     struct grt_tensor x = record_forward(f, true);
     struct grt_tensor y = flat(f, &f->y), dy = flat(f, &f->dy);
-    struct grt_loss_desc loss = loss_of(f, &y, &dy, f->rows);
+    struct grt_loss_desc loss = loss_of(f, &y, &dy, samples_of(f));
     loss.label_smoothing = l->desc.label_smoothing;
     loss.class_weights = l->class_weights;
     loss.weight_sum = l->weight_sum;
@@ -210,7 +215,7 @@ static void record_contrast(struct recording *f) {
     for (uint64_t at = place / l->whole.batch * l->whole.batch; at < end; at += l->whole.batch) {
         uint64_t count = all - at < l->whole.batch ? all - at : l->whole.batch;
         uint64_t from = at > place ? at : place, to = at + count < end ? at + count : end;
-        struct grt_loss_desc loss = loss_of(f, l->all_y, l->all_dy, f->rows);
+        struct grt_loss_desc loss = loss_of(f, l->all_y, l->all_dy, samples_of(f));
         loss.block = views;
         loss.among = (struct grt_loss_rows){views * at, views * count};
         loss.own = (struct grt_loss_rows){views * from, views * (to - from)};
@@ -264,6 +269,14 @@ static void record_meeting(struct recording *f) {
     }
 }
 
+// By the weights of the samples of all micro-batches.
+static void record_weighted_mean(struct recording *f) {
+    if (f->l->mass) {
+        grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
+                             f->l->mass->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
+    }
+}
+
 static void record_gradients(struct recording *f) {
     if (f->l->shared) {
         record_second(f);
@@ -279,9 +292,8 @@ static void record_gradients(struct recording *f) {
     if (step_ends(f) && f->l->exact) {
         record_second(f);
     }
-    if (step_ends(f) && f->l->mass) {
-        grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
-                             f->l->mass->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
+    if (step_ends(f) && f->desc->samples == 0) {
+        record_weighted_mean(f);
     }
 }
 
@@ -311,6 +323,9 @@ static void record_step(struct recording *f) {
 
 static void record_update_alone(struct recording *f) {
     f->micro = (f->rows + f->l->micro - 1) / f->l->micro;
+    if (f->desc->samples > 0) {
+        record_weighted_mean(f);
+    }
     record_update(f);
 }
 
@@ -535,6 +550,9 @@ static struct grt_graph *record(struct recording *f, const char *label, record_f
     for (f->step = 0; f->step < recording_steps(f); f->step++) {
         f->rows = desc->rest > 0 && f->step + 1 == recording_steps(f) ? desc->rest : rows;
         one(f);
+    }
+    if (desc->tell) {
+        grt_graph_tell(graph, desc->tell);
     }
     if (!grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);

@@ -219,33 +219,33 @@ static struct decide_params decision_of(const struct grt_update_desc *u, uint32_
 // that cannot reach all gradients at once takes its share of the parts for each piece. OpenCL on a
 // CPU has a lane a core, which walks through memory by vectors: lanes side by side would each fetch
 // every line of it.
-static uint32_t norm(struct grt_graph *graph, const struct grt_update_desc *u) {
+uint32_t grt_op_squares(struct grt_graph *graph, const struct grt_squares_desc *d) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_dev_info *info = grt_dev_info(dev);
     bool alone = info->caps.software && info->backend == GRT_BACKEND_OPENCL;
-    uint32_t wg = alone ? 1 : grt_op_tree_wg(dev), first = 0;
-    struct grt_pieces pieces = grt_op_pieces(graph, u->params->elements, 4);
+    uint32_t wg = alone ? 1 : grt_op_tree_wg(dev), first = d->first;
+    struct grt_pieces pieces = grt_op_pieces(graph, grt_tensor_count(d->grads), 4);
     uint64_t piece_count = (pieces.total + pieces.largest - 1) / pieces.largest;
     while (grt_op_next(&pieces)) {
         uint64_t groups = (pieces.count + 4 * (uint64_t)wg - 1) / (4 * (uint64_t)wg);
-        uint64_t most = GRT_NORM_PARTS / piece_count, units = info->caps.compute_units;
+        uint64_t most = d->most / piece_count, units = info->caps.compute_units;
         if (most == 0) {
-            grt_graph_reject(graph, GRT_UNSUPPORTED, "too many parameters for %s: %llu pieces",
+            grt_graph_reject(graph, GRT_UNSUPPORTED, "too many gradients for %s: %llu pieces",
                              grt_dev_info(dev)->selector, (unsigned long long)piece_count);
             return 0;
         }
         most = alone && units > 0 && units < most ? units : most;
         groups = groups < most ? groups : most;
         const struct grad_norm_params params = {.n = (uint32_t)pieces.count, .first = first};
-        const struct grt_range ranges[] = {grt_op_piece(u->params->grad, &pieces), u->state->range,
-                                           u->norm_parts->range};
+        const struct grt_range ranges[] = {grt_op_piece(d->grads, &pieces), d->state->range,
+                                           d->parts->range};
         grt_op_launch(
             graph,
             grt_kernel_desc(.name = "grad_norm", .specs = {{"WG", wg}, {"WIDE", alone ? 16 : 1}}),
             &params, sizeof params, ranges, 3, (const uint32_t[3]){(uint32_t)groups, 1, 1});
         first += (uint32_t)groups;
     }
-    return first;
+    return first - d->first;
 }
 
 // Element i of a range of `type`, at the current piece.
@@ -404,7 +404,11 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
                          "parameters");
         return;
     }
-    uint32_t norm_parts = u->norms.buf ? u->norm_count : norm(graph, u);
+    const struct grt_squares_desc squares = {.grads = u->params->grad,
+                                             .state = u->state,
+                                             .parts = u->norm_parts,
+                                             .most = GRT_NORM_PARTS};
+    uint32_t norm_parts = u->norms.buf ? u->norm_count : grt_op_squares(graph, &squares);
     if (norm_parts > 0 && lars) {
         measure(graph, u);
     }

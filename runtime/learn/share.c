@@ -6,32 +6,46 @@
 
 #include "base/log.h"
 #include "gpurt/device.h"
+#include "gpurt/ops.h"
 #include "learner_parts.h"
 
-// Counts of numbers: gradients, losses, what modules keep, and weights of targets, which are one
-// number of all and parts of it on the device. Tensors are one behind the other, as
-// they are named: how they lie on a device is that device's own.
-struct grt_share {
-    struct grt_learner *learner;
-    uint64_t grads, losses, kept, count;
-    bool weighted;  // by weights of classes or samples
-    struct grt_buf *down, *up, *back;
-    struct grt_graph *take, *give, *restore;
-    float *before;  // what modules kept before the step; or NULL
+#define BUCKET_BYTES (4u << 20)
+#define LEVELS 12  // of 4,096 micro-batches of a learner
+
+// A piece: parameters that lie side by side, or, behind all buckets, the rest.
+struct bucket {
+    uint32_t first, end;      // parameters
+    struct grt_tensor range;  // of their gradients, with what is between
+    uint64_t at, count;       // numbers in the host's memory: how they lie on a device is its own
+    struct grt_graph *take, *give;
+    uint64_t mark;  // behind which `down` has it
 };
 
-uint64_t grt_share_count(const struct grt_share *share) {
-    return share->count;
-}
+// Sums of micro-batches that wait for their neighbours: gradients as the parameters lie, and rests.
+struct level {
+    struct grt_buf *buf;
+    struct grt_tensor grads, rest;
+};
 
-static uint64_t count_of(const struct grt_learner *l, enum grt_tensor_role role) {
-    const struct grt_tensor *t;
-    uint64_t count = 0;
-    for (uint32_t i = 0; (t = grt_learner_tensor(l, role, i, NULL)) != NULL; i++) {
-        count += grt_tensor_count(t);
-    }
-    return count;
-}
+struct grt_share {
+    struct grt_learner *learner;
+    struct grt_dev *dev;
+    uint32_t leaves;
+    bool alone;
+    uint64_t kept;  // numbers of the rest that modules keep: its last ones
+    uint32_t bucket_count;
+    struct bucket *buckets;    // and behind them the rest
+    struct grt_range *ranges;  // of the buckets' gradients
+    struct grt_graph_tell tell;
+    struct grt_buf *down, *up, *before;
+    float *rest;                  // what is given of it: uploads are slow to read
+    struct level own;             // the rest of the micro-batch that is on its way
+    struct level levels[LEVELS];  // as many as the tree is high
+    uint32_t height;
+    struct grt_graph *undo;              // or NULL
+    struct grt_graph *begin, *empty[2];  // of a micro-batch before the last, and of that
+    struct grt_graph **keep;             // of each micro-batch before the last
+};
 
 uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *t, struct grt_buf *host,
                         uint64_t at, bool down) {
@@ -41,66 +55,335 @@ uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *t, str
     return there.size;
 }
 
-static uint64_t copy_role(struct grt_graph *graph, const struct grt_learner *l,
-                          enum grt_tensor_role role, struct grt_buf *host, uint64_t at, bool down) {
+// ---- the rest ----
+
+//     squares | parts of the loss | parts of the weights | what modules keep
+static uint64_t copy_rest(const struct grt_share *s, struct grt_graph *graph, struct grt_buf *buf,
+                          uint64_t at, bool down) {
+    const struct grt_learner *l = s->learner;
     const struct grt_tensor *t;
-    for (uint32_t i = 0; (t = grt_learner_tensor(l, role, i, NULL)) != NULL; i++) {
-        at += grt_share_copy(graph, t, host, at, down);
+    at += GRT_NORM_PARTS * sizeof(float);
+    at += grt_share_copy(graph, l->loss_parts, buf, at, down);
+    at += l->mass ? grt_share_copy(graph, l->mass, buf, at, down) : 0;
+    for (uint32_t i = 0; (t = grt_learner_tensor(l, GRT_TENSOR_BUFFER, i, NULL)) != NULL; i++) {
+        at += grt_share_copy(graph, t, buf, at, down);
     }
     return at;
 }
 
-// To or from the host: all, or what modules keep alone.
-static struct grt_graph *make_graph(struct grt_share *s, struct grt_buf *host, bool down,
-                                    bool all) {
-    struct grt_learner *l = s->learner;
-    struct grt_graph *graph = grt_graph_create(l->dev, down ? "share" : "shared");
-    uint64_t at = 0;
-    if (graph && all) {
-        at = copy_role(graph, l, GRT_TENSOR_GRAD, host, at, down);
-        at += grt_share_copy(graph, l->loss_parts, host, at, down);
+static uint64_t count_rest(struct grt_share *s) {
+    const struct grt_learner *l = s->learner;
+    const struct grt_tensor *t;
+    for (uint32_t i = 0; (t = grt_learner_tensor(l, GRT_TENSOR_BUFFER, i, NULL)) != NULL; i++) {
+        s->kept += grt_tensor_count(t);
     }
-    if (graph) {
-        at = copy_role(graph, l, GRT_TENSOR_BUFFER, host, at, down);
+    uint64_t parts = grt_tensor_count(l->loss_parts);
+    return GRT_NORM_PARTS + (l->mass ? 2 : 1) * parts + s->kept;
+}
+
+// What every micro-batch begins with: parts that none leaves are those of another step.
+static void record_fresh(const struct grt_share *s, struct grt_graph *graph) {
+    const struct grt_learner *l = s->learner;
+    grt_graph_fill(graph, l->loss_parts->range, 0);
+    if (l->mass) {
+        grt_graph_fill(graph, l->mass->range, 0);
     }
-    if (graph && down && s->weighted) {
-        grt_share_copy(graph, l->mass, host, at, down);
-    }
+}
+
+// ---- graphs ----
+
+static struct grt_graph *baked(struct grt_graph *graph) {
     if (graph && !grt_graph_bake(graph)) {
         grt_graph_destroy(&graph);
     }
     return graph;
 }
 
-static struct grt_buf *make_buf(struct grt_learner *l, uint64_t count, enum grt_buf_kind kind) {
-    return grt_buf_create(l->dev,
-                          grt_buf_desc(.size = count * 4, .kind = kind, .label = "gradients"));
+static void record_squares(const struct grt_share *s, struct grt_graph *graph, uint32_t bucket) {
+    uint32_t most = GRT_NORM_PARTS / s->bucket_count;
+    grt_op_squares(graph, &(struct grt_squares_desc){.grads = &s->buckets[bucket].range,
+                                                     .state = s->learner->state,
+                                                     .parts = &s->own.rest,
+                                                     .first = bucket * most,
+                                                     .most = most});
 }
 
-struct grt_share *grt_share_create(struct grt_learner *l) {
+static void record_add(struct grt_graph *graph, const struct grt_tensor *to,
+                       const struct grt_tensor *from) {
+    grt_op_map(graph, grt_map_desc(.map = GRT_MAP_ADD, .y = to, .a = from, .b = to));
+}
+
+// The part of a level that has a bucket's gradients.
+static struct grt_tensor part_of(const struct grt_share *s, const struct level *level,
+                                 const struct bucket *b) {
+    struct grt_tensor part = b->range;
+    part.range.buf = level->buf;
+    part.range.offset =
+        level->grads.range.offset + b->range.range.offset - s->learner->params.grad->range.offset;
+    return part;
+}
+
+// Neighbours before this micro-batch that are whole: as its number has ones at its end.
+static uint32_t pairs(uint32_t leaf) {
+    uint32_t count = 0;
+    for (; leaf & 1u; leaf >>= 1) {
+        count++;
+    }
+    return count;
+}
+
+static uint32_t ones(uint32_t leaf) {
+    uint32_t count = 0;
+    for (; leaf; leaf >>= 1) {
+        count += leaf & 1u;
+    }
+    return count;
+}
+
+// The rest of a micro-batch is taken out, and what modules keep is as before the step again.
+static void record_rest(const struct grt_share *s, struct grt_graph *graph, uint32_t leaf) {
+    copy_rest(s, graph, s->own.buf, 0, true);
+    for (uint32_t i = 0; i < pairs(leaf); i++) {
+        record_add(graph, &s->own.rest, &s->levels[ones(leaf) - 1 - i].rest);
+    }
+    if (s->before) {
+        grt_graph_copy(graph, s->learner->params.buffer->range, (struct grt_range){s->before});
+    }
+}
+
+// A micro-batch before the last: added to its neighbours, and kept for the next.
+static struct grt_graph *make_keep(const struct grt_share *s, uint32_t leaf) {
+    struct grt_graph *graph = grt_graph_create(s->dev, "sum of micro-batches");
+    const struct level *to = &s->levels[ones(leaf) - pairs(leaf)];
+    if (!graph) {
+        return NULL;
+    }
+    const struct grt_tensor *grad = s->learner->params.grad;
+    for (uint32_t b = 0; b < s->bucket_count; b++) {
+        record_squares(s, graph, b);
+    }
+    for (uint32_t i = 0; i < pairs(leaf); i++) {
+        record_add(graph, grad, &s->levels[ones(leaf) - 1 - i].grads);
+    }
+    grt_graph_copy(graph, to->grads.range, grad->range);
+    record_rest(s, graph, leaf);
+    grt_graph_copy(graph, to->rest.range, s->own.rest.range);
+    record_fresh(s, graph);
+    return baked(graph);
+}
+
+// A bucket of the last micro-batch: all neighbours before it are whole.
+static struct grt_graph *make_take(const struct grt_share *s, uint32_t bucket) {
+    const struct bucket *b = &s->buckets[bucket];
+    struct grt_graph *graph = grt_graph_create(s->dev, "bucket");
+    if (!graph) {
+        return NULL;
+    }
+    record_squares(s, graph, bucket);
+    for (uint32_t i = s->height; i > 0; i--) {
+        struct grt_tensor part = part_of(s, &s->levels[i - 1], b);
+        record_add(graph, &b->range, &part);
+    }
+    uint64_t at = b->at * sizeof(float);
+    for (uint32_t i = b->first; !s->alone && i < b->end; i++) {
+        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->down, at, true);
+    }
+    return baked(graph);
+}
+
+static struct grt_graph *make_give(const struct grt_share *s, const struct bucket *b) {
+    struct grt_graph *graph = grt_graph_create(s->dev, "sum of ranks");
+    uint64_t at = b->at * sizeof(float);
+    if (!graph) {
+        return NULL;
+    }
+    grt_graph_aside(graph);
+    for (uint32_t i = b->first; i < b->end; i++) {
+        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->up, at, false);
+    }
+    return baked(graph);
+}
+
+// The rest comes behind the last micro-batch, and goes back before the update.
+static bool make_rest(struct grt_share *s) {
+    struct bucket *rest = &s->buckets[s->bucket_count];
+    struct grt_graph *take = grt_graph_create(s->dev, "rest");
+    if (take) {
+        record_rest(s, take, s->leaves - 1);
+        grt_graph_copy(take, (struct grt_range){s->down, rest->at * 4, rest->count * 4},
+                       s->own.rest.range);
+    }
+    rest->take = baked(take);
+    struct grt_graph *give = rest->take ? grt_graph_create(s->dev, "rest of ranks") : NULL;
+    if (give) {
+        copy_rest(s, give, s->up, rest->at * 4, false);
+    }
+    rest->give = baked(give);
+    return rest->give != NULL;
+}
+
+static bool make_begin(struct grt_share *s) {
+    struct grt_learner *l = s->learner;
+    struct grt_graph *graph;
+    if (s->before) {
+        graph = grt_graph_create(s->dev, "step given up");
+        if (graph) {
+            grt_graph_copy(graph, l->params.buffer->range, (struct grt_range){s->before});
+        }
+        s->undo = baked(graph);
+        if (!s->undo) {
+            return false;
+        }
+    }
+    graph = grt_graph_create(s->dev, "begin of a step");
+    if (graph) {
+        record_fresh(s, graph);
+        grt_graph_fill(graph, s->own.rest.range, 0);
+        if (s->before) {
+            grt_graph_copy(graph, (struct grt_range){s->before}, l->params.buffer->range);
+        }
+    }
+    s->begin = baked(graph);
+    for (uint32_t i = 0; s->begin && i < 2; i++) {
+        graph = grt_graph_create(s->dev, "no samples");
+        if (graph) {
+            grt_graph_fill(graph, l->params.grad->range, 0);
+            if (s->before) {
+                grt_graph_fill(graph, l->params.buffer->range, 0);
+            }
+            if (i == 1) {
+                grt_graph_tell(graph, &s->tell);
+            }
+        }
+        s->empty[i] = baked(graph);
+    }
+    return s->begin && s->empty[0] && s->empty[1];
+}
+
+// ---- making ----
+
+static bool told(void *context, uint32_t bucket) {
+    struct grt_share *s = context;
+    struct bucket *b = &s->buckets[bucket];
+    if (!grt_graph_run(b->take)) {
+        return false;
+    }
+    b->mark = grt_dev_mark(s->dev, GRT_LANE_MAIN);
+    return true;
+}
+
+// From the last parameter to the first: backward comes to the last layer first.
+static bool make_buckets(struct grt_share *s, uint64_t full) {
+    const struct grt_params *p = &s->learner->params;
+    s->buckets = calloc(p->count + 1u, sizeof *s->buckets);
+    s->ranges = calloc(p->count + 1u, sizeof *s->ranges);
+    if (!s->buckets || !s->ranges) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for buckets of gradients");
+    }
+    uint64_t at = 0, end = p->elements;
+    struct bucket *b = s->buckets;
+    b->end = p->count;
+    for (uint32_t i = p->count; i-- > 0;) {
+        b->count += p->list[i]->count;
+        b->first = i;
+        bool last = i == 0 || s->bucket_count + 1 == GRT_NORM_PARTS;
+        if (i > 0 && (last || b->count * sizeof(float) < full)) {
+            continue;
+        }
+        uint64_t first = p->list[i]->first;
+        b->range = (struct grt_tensor){.dtype = GRT_F32, .rank = 1, .shape = {end - first}};
+        b->range.range = (struct grt_range){p->grad->range.buf, p->grad->range.offset + first * 4,
+                                            (end - first) * 4};
+        s->ranges[s->bucket_count] = b->range.range;
+        b->at = at;
+        at += b->count + GRT_SHARE_ROOM;
+        end = first;
+        s->bucket_count++;
+        b[1].end = i;
+        b++;
+    }
+    *b = (struct bucket){.at = s->alone ? 0 : at, .count = count_rest(s)};
+    s->tell = (struct grt_graph_tell){s->ranges, s->bucket_count, told, s};
+    return true;
+}
+
+static struct grt_buf *make_buf(const struct grt_share *s, uint64_t bytes, enum grt_buf_kind kind) {
+    return grt_buf_create(s->dev, grt_buf_desc(.size = bytes, .kind = kind, .label = "gradients"));
+}
+
+// The rest, and with it the gradients, of one sum.
+static bool make_level(const struct grt_share *s, struct level *level, bool grads) {
+    uint64_t count = s->buckets[s->bucket_count].count, elements = s->learner->params.elements;
+    uint64_t at = grt_dev_align_up(s->dev, count * 4);
+    level->buf = make_buf(s, at + (grads ? elements * 4 : 0), GRT_BUF_DEVICE);
+    level->rest = (struct grt_tensor){
+        .dtype = GRT_F32, .rank = 1, .shape = {count}, .range = {level->buf, 0, count * 4}};
+    if (grads) {
+        level->grads = (struct grt_tensor){.dtype = GRT_F32,
+                                           .rank = 1,
+                                           .shape = {elements},
+                                           .range = {level->buf, at, elements * 4}};
+    }
+    return level->buf != NULL;
+}
+
+static bool make_memory(struct grt_share *s) {
+    const struct bucket *rest = &s->buckets[s->bucket_count];
+    uint64_t bytes = (rest->at + rest->count + GRT_SHARE_ROOM) * sizeof(float);
+    const struct grt_tensor *kept = s->learner->params.buffer;
+    s->rest = calloc(rest->count, sizeof *s->rest);
+    if (!s->rest) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
+    }
+    s->down = make_buf(s, bytes, GRT_BUF_READBACK);
+    s->up = s->down ? make_buf(s, bytes, GRT_BUF_UPLOAD) : NULL;
+    bool good = s->up && make_level(s, &s->own, false);
+    if (good && kept) {
+        s->before = make_buf(s, kept->range.size, GRT_BUF_DEVICE);
+        good = s->before != NULL;
+    }
+    for (; good && 1u << s->height < s->leaves; s->height += good) {
+        good = make_level(s, &s->levels[s->height], true);
+    }
+    return good;
+}
+
+static bool make_graphs(struct grt_share *s) {
+    s->keep = calloc(s->leaves, sizeof(struct grt_graph *));
+    if (!s->keep) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for sums of gradients");
+    }
+    bool good = true;
+    for (uint32_t i = 0; good && i + 1 < s->leaves; i++) {
+        s->keep[i] = make_keep(s, i);
+        good = s->keep[i] != NULL;
+    }
+    for (uint32_t i = 0; good && i < s->bucket_count; i++) {
+        struct bucket *b = &s->buckets[i];
+        b->take = make_take(s, i);
+        b->give = b->take && !s->alone ? make_give(s, b) : NULL;
+        good = b->take && (s->alone || b->give);
+    }
+    return good && make_rest(s) && make_begin(s);
+}
+
+struct grt_share *grt_share_create(const struct grt_share_desc *d) {
+    if (!d || !d->learner || d->leaves == 0 || (d->leaves & (d->leaves - 1)) != 0 ||
+        d->leaves > 1u << LEVELS) {
+        grt_fail(GRT_INVALID, "a share wants a learner, and a power of two of micro-batches");
+        return NULL;
+    }
     struct grt_share *s = calloc(1, sizeof *s);
     if (!s) {
         grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
         return NULL;
     }
-    s->learner = l;
-    s->grads = count_of(l, GRT_TENSOR_GRAD);
-    s->losses = grt_tensor_count(l->loss_parts);
-    s->kept = count_of(l, GRT_TENSOR_BUFFER);
-    s->weighted = l->mass != NULL;
-    s->count = s->grads + s->losses + s->kept + 1 + s->weighted;
-    s->down = make_buf(l, s->count + grt_tensor_count(l->hits), GRT_BUF_READBACK);
-    s->up = make_buf(l, s->count, GRT_BUF_UPLOAD);
-    s->take = s->down && s->up ? make_graph(s, s->down, true, true) : NULL;
-    s->give = s->take ? make_graph(s, s->up, false, true) : NULL;
-    bool good = s->give != NULL;
-    if (good && s->kept > 0) {
-        s->before = malloc(s->kept * sizeof *s->before);
-        s->back = make_buf(l, s->kept, GRT_BUF_UPLOAD);
-        s->restore = s->back ? make_graph(s, s->back, false, false) : NULL;
-        good = s->restore && (s->before || grt_fail(GRT_NO_MEMORY, "no host memory for a share"));
-    }
-    if (!good) {
+    s->learner = d->learner;
+    s->dev = d->learner->dev;
+    s->leaves = d->leaves;
+    s->alone = d->others == 0;
+    if (!make_buckets(s, d->bucket > 0 ? d->bucket : BUCKET_BYTES) || !make_memory(s) ||
+        !make_graphs(s)) {
         grt_share_destroy(&s);
     }
     return s;
@@ -111,93 +394,91 @@ void grt_share_destroy(struct grt_share **share) {
         return;
     }
     struct grt_share *s = *share;
-    grt_graph_destroy(&s->take);
-    grt_graph_destroy(&s->give);
-    grt_graph_destroy(&s->restore);
+    for (uint32_t i = 0; s->buckets && i <= s->bucket_count; i++) {
+        grt_graph_destroy(&s->buckets[i].take);
+        grt_graph_destroy(&s->buckets[i].give);
+    }
+    for (uint32_t i = 0; s->keep && i < s->leaves; i++) {
+        grt_graph_destroy(&s->keep[i]);
+    }
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        grt_buf_destroy(&s->levels[i].buf);
+    }
+    grt_graph_destroy(&s->undo);
+    grt_graph_destroy(&s->begin);
+    grt_graph_destroy(&s->empty[0]);
+    grt_graph_destroy(&s->empty[1]);
+    grt_buf_destroy(&s->own.buf);
+    grt_buf_destroy(&s->before);
     grt_buf_destroy(&s->down);
     grt_buf_destroy(&s->up);
-    grt_buf_destroy(&s->back);
-    free(s->before);
+    free(s->buckets);
+    free(s->ranges);
+    free(s->rest);
+    free(s->keep);
     free(s);
     *share = NULL;
 }
 
+// ---- a step ----
+
 bool grt_share_begin(struct grt_share *s) {
-    const struct grt_tensor *t;
-    float *to = s->before;
-    for (uint32_t i = 0;
-         to && (t = grt_learner_tensor(s->learner, GRT_TENSOR_BUFFER, i, NULL)) != NULL; i++) {
-        if (!grt_buf_read(t->range.buf, t->range.offset, to, grt_tensor_bytes(t))) {
-            return false;
-        }
-        to += grt_tensor_count(t);
-    }
-    return true;
+    return grt_graph_run(s->begin);
 }
 
 bool grt_share_undo(struct grt_share *s) {
-    if (!s->before) {
-        return true;
-    }
-    memcpy(grt_buf_host(s->back), s->before, s->kept * sizeof *s->before);
-    return grt_graph_run(s->restore);
+    return !s->undo || grt_graph_run(s->undo);
 }
 
-// What the targets of so many rows weigh together, of parts of their mean.
-static float weight_of(const float *parts, uint64_t count, uint32_t rows) {
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        sum += (double)parts[i];
-    }
-    return (float)(sum * rows);
+const struct grt_graph_tell *grt_share_tell(const struct grt_share *s, uint32_t leaf) {
+    return leaf + 1 == s->leaves ? &s->tell : NULL;
 }
 
-static double squares_of(const float *numbers, uint64_t count) {
-    double sum = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        sum += (double)numbers[i] * (double)numbers[i];
-    }
-    return sum;
-}
-
-void grt_share_lengths(const struct grt_share *s, const float *numbers, double *each,
-                       double *whole) {
-    *each = (double)numbers[s->grads + s->losses + s->kept];
-    *whole = squares_of(numbers, s->grads);
-}
-
-bool grt_share_take(struct grt_share *s, uint32_t rows, uint32_t all, float *numbers) {
-    if (!grt_graph_finish(s->take)) {
+bool grt_share_leaf(struct grt_share *s, uint32_t leaf, struct grt_graph *graph) {
+    bool last = leaf + 1 == s->leaves;
+    if (!grt_graph_run(graph ? graph : s->empty[last])) {
         return false;
     }
-    const float *down = grt_buf_host(s->down);
-    uint64_t micro = s->learner->micro, means = s->grads + s->losses;
-    // Parts of micro-batches that were not there are those of another step.
-    uint64_t parts = (rows + micro - 1) / micro * GRT_LOSS_PARTS, there = s->grads + parts;
-    float weight = (float)rows / (float)all;
-    if (s->weighted) {
-        weight = numbers[s->count - 1] = weight_of(down + means + s->kept, parts, rows);
-    }
-    for (uint64_t i = 0; i < there; i++) {
-        numbers[i] = down[i] * weight;
-    }
-    memset(numbers + there, 0, (means - there) * sizeof *numbers);
-    numbers[means + s->kept] = (float)squares_of(down, s->grads);
-    if (s->before) {
-        memcpy(numbers + means, down + means, s->kept * sizeof *numbers);
-    }
-    return grt_share_undo(s);
+    return last ? told(s, s->bucket_count) : grt_graph_run(s->keep[leaf]);
 }
 
-bool grt_share_give(struct grt_share *s, uint32_t count, const float *numbers) {
-    float *up = grt_buf_host(s->up);
-    uint64_t means = s->grads + s->losses;
-    float weight = s->weighted ? numbers[s->count - 1] : 1.0f;
-    for (uint64_t i = 0; i < means; i++) {
-        up[i] = !s->weighted ? numbers[i] : weight > 0.0f ? numbers[i] / weight : 0.0f;
+uint32_t grt_share_pieces(const struct grt_share *s) {
+    return s->alone ? 1 : s->bucket_count + 1;
+}
+
+static struct bucket *piece_of(const struct grt_share *s, uint32_t i) {
+    return &s->buckets[s->alone ? s->bucket_count : i];
+}
+
+bool grt_share_take(struct grt_share *s, uint32_t i, struct grt_share_piece *piece) {
+    const struct bucket *b = piece_of(s, i);
+    bool last = b == &s->buckets[s->bucket_count];
+    *piece = (struct grt_share_piece){.down = (const float *)grt_buf_host(s->down) + b->at,
+                                      .up = last ? s->rest : (float *)grt_buf_host(s->up) + b->at,
+                                      .count = b->count};
+    return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark);
+}
+
+bool grt_share_give(struct grt_share *s, uint32_t i) {
+    const struct bucket *b = piece_of(s, i);
+    if (b == &s->buckets[s->bucket_count]) {
+        memcpy((float *)grt_buf_host(s->up) + b->at, s->rest, b->count * sizeof *s->rest);
     }
-    for (uint64_t i = means; i < means + s->kept; i++) {
-        up[i] = numbers[i] / (float)count;
+    return grt_graph_run(b->give);
+}
+
+double grt_share_settle(struct grt_share *s, uint32_t leaves) {
+    const struct bucket *rest = &s->buckets[s->bucket_count];
+    double squares = 0;
+    for (uint64_t i = rest->count - s->kept; i < rest->count; i++) {
+        s->rest[i] /= (float)leaves;
     }
-    return grt_graph_run(s->give);
+    for (uint64_t i = 0; i < GRT_NORM_PARTS; i++) {
+        squares += (double)s->rest[i];
+    }
+    return squares;
+}
+
+bool grt_share_end(struct grt_share *s) {
+    return s->alone || grt_dev_after(s->dev, GRT_LANE_MAIN, grt_dev_mark(s->dev, GRT_LANE_ASIDE));
 }

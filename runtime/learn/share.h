@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the micro-batches of a step come to, as numbers that a host adds up over several learners:
+// What the micro-batches of a step come to, added up on the device in a tree, and its pieces in
+// the host's memory, to be added up over several learners:
 //
-//     gradients | parts of the loss | what modules keep (running statistics) | squares | weight
+//     micro-batches   a   b   c   d       each is a share of the step's means: the graph of its
+//     sums           (a + b) + (c + d)    gradients has .samples of the step (learner.h)
 //
-// The first two are means over samples: each micro-batch counts by its share of the step's. With
-// class weights they are means by the weights of the targets: each counts by the sum of its own,
-// which is added up too, and the sum over all is divided by. The squares are those of the
-// gradients' lengths, one sum over all micro-batches. What modules keep is a mean over
-// micro-batches, each of which begins with what was kept before the step.
+//     backward of d   | layer 3 | layer 2 | layer 1 |
+//     pieces                    | 0       | 1       | 2, the rest
+//     host, beside it             sum, give | ...
+//
+// The gradients are cut into buckets, those of the last layers first: a piece can be waited for,
+// exchanged and given back while backward is still on its way to the first layers. The last piece
+// is the rest: squares of the gradients' lengths, parts of the loss, of weights, and what
+// modules keep (running statistics). What they keep is a mean over micro-batches, each of which
+// begins with what was kept before the step. A learner that shares with nobody has the rest alone.
 #ifndef GRT_LEARN_SHARE_H
 #define GRT_LEARN_SHARE_H
 
@@ -24,23 +30,42 @@ struct grt_share;
 uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *tensor,
                         struct grt_buf *host, uint64_t at, bool down);
 
-struct grt_share *grt_share_create(struct grt_learner *learner);
+struct grt_share_desc {
+    struct grt_learner *learner;
+    uint32_t leaves;  // micro-batches of this learner, a power of two
+    uint32_t others;  // learners besides this one
+    // Bytes of gradients from which on a bucket is full; 0: 4 MiB.
+    uint64_t bucket;
+};
+struct grt_share *grt_share_create(const struct grt_share_desc *desc);
 void grt_share_destroy(struct grt_share **share);
-// f32 numbers of all of it.
-uint64_t grt_share_count(const struct grt_share *share);
 
 // Before the first micro-batch of a step.
 bool grt_share_begin(struct grt_share *share);
 // A step that is given up: modules keep what they kept before it.
 bool grt_share_undo(struct grt_share *share);
-// Behind the gradients of `rows` samples, of which the step has `all`: waits and reads.
-bool grt_share_take(struct grt_share *share, uint32_t rows, uint32_t all, float *numbers);
-// Of such a sum over all micro-batches: the sum of the squares of their gradients' lengths, and the
-// square of the length of the gradient of the step.
-void grt_share_lengths(const struct grt_share *share, const float *numbers, double *each,
-                       double *whole);
-// Before the update: the sum of what was taken of `count` micro-batches.
-bool grt_share_give(struct grt_share *share, uint32_t count, const float *numbers);
+// What the graph of the gradients of the last micro-batch is to tell; NULL for those before.
+const struct grt_graph_tell *grt_share_tell(const struct grt_share *share, uint32_t leaf);
+// Queues the graph of a micro-batch, and what adds it up. NULL: it has no samples.
+bool grt_share_leaf(struct grt_share *share, uint32_t leaf, struct grt_graph *graph);
+
+// Behind the last micro-batch: the pieces one by one. What `up` gets is what the update sees.
+struct grt_share_piece {
+    const float *down;
+    float *up;
+    uint64_t count;  // of numbers; `down` has room for a few more, up to GRT_SHARE_ROOM
+};
+#define GRT_SHARE_ROOM 4096
+uint32_t grt_share_pieces(const struct grt_share *share);
+// Waits until the device has it.
+bool grt_share_take(struct grt_share *share, uint32_t i, struct grt_share_piece *piece);
+// Sends it back, while backward goes on.
+bool grt_share_give(struct grt_share *share, uint32_t i);
+// Of the last piece, before it is given: what modules keep becomes the mean over so many
+// micro-batches. Returns the sum of the squares of the micro-batches' gradients.
+double grt_share_settle(struct grt_share *share, uint32_t leaves);
+// What is queued from here on has all that was given.
+bool grt_share_end(struct grt_share *share);
 
 #ifdef __cplusplus
 }

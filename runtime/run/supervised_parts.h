@@ -141,8 +141,9 @@ bool supervised_ranks_open(struct grt_supervised *s);
 void supervised_ranks_close(struct grt_supervised *s);
 // Steps as of grt_feed_run(); fewer where a rank is gone or asked to stop.
 bool supervised_ranks_run(struct grt_supervised *s, uint32_t most, struct grt_feed_done *done);
-// Of a step from 0 on, one of the newest; 0 where it cannot be told.
-struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint64_t step);
+// Of a step from 0 on, one of the newest, by the length of its gradient; 0 where it cannot be told.
+struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint64_t step,
+                                            double norm);
 // Where the next step begins, of training.
 bool supervised_seek(struct grt_supervised *s, struct grt_loader_position position);
 

@@ -7,28 +7,37 @@
 //
 // A micro-batch comes to the same numbers on whichever rank it is, and the tree over all of them is
 // the same for every number of ranks: so are the bits. Each rank reads the rows of its own
-// micro-batches, then all sum and make the same update. The sum is one exchange behind the last
-// micro-batch of a step: gradients that are known earlier could go earlier, layer by layer.
+// micro-batches and adds them up on its device (learn/share.h), then all sum and make the same
+// update. Ranks exchange the gradients of the last layers while backward of the last micro-batch
+// still comes to the first.
 //
 // Where samples are told apart from each other, all micro-batches go forward first, ranks exchange
 // what became of them, and each goes back with its own (struct grt_whole of learner.h).
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "comm/tree.h"
 #include "gpurt/checkpoint.h"
+#include "gpurt/comm.h"
 #include "learn/share.h"
 #include "run_ranks.h"
 #include "supervised_parts.h"
 
 #define SAME_EVERY 100  // steps between comparisons of the weights
 
+#define PLACES 2  // for micro-batches on their way to the device
+
 struct recorded {
     uint32_t rows, all;
     struct grt_graph *graph;
+};
+
+struct place {
+    struct grt_buf *buf;  // x and y of a micro-batch
+    uint64_t read;        // mark behind which it is
 };
 
 struct supervised_ranks {
@@ -39,16 +48,15 @@ struct supervised_ranks {
     bool compared;        // the weights of all, before the first step
     bool weighted;        // by weights of classes or samples
     struct grt_share *share;
-    struct grt_buf *in;  // x and y of a micro-batch
+    struct place places[PLACES];  // that micro-batches have in turn
     uint64_t y_at;
     struct recorded *graphs;  // two for each micro-batch: of a full step, and of an epoch's last
     struct recorded *embeds;  // the same, where samples are told apart from those of all; or NULL
     struct grt_graph *meet;   // behind those
     struct grt_graph *update;
-    struct grt_comm_tree *tree;                  // of what is shared
-    float *weights;                              // to be compared
-    struct grt_loader_position next;             // counts steps
-    struct supervised_noise noise[GRT_HISTORY];  // of the newest steps
+    float *weights;                   // to be compared
+    struct grt_loader_position next;  // counts steps
+    double squares[GRT_HISTORY];      // of the micro-batches' gradients, of the newest full steps
 };
 
 // ---- settings ----
@@ -183,22 +191,27 @@ bool supervised_ranks_open(struct grt_supervised *run) {
     struct supervised_ranks *r = run->ranks;
     uint64_t x = grt_learner_x_bytes(run->learner), y = grt_learner_y_bytes(run->learner);
     r->epoch = grt_loader_info(run->train_loader).rows;
-    r->share = grt_share_create(run->learner);
+    r->share = grt_share_create(&(struct grt_share_desc){
+        .learner = run->learner, .leaves = r->count, .others = grt_comm_ranks(run->desc.comm) - 1});
     if (!r->share) {
         return false;
     }
-    r->tree = grt_comm_tree_create(run->desc.comm, r->count, grt_share_count(r->share));
-    // As many as the gradients, which are a part of what is shared.
-    r->weights = malloc(grt_share_count(r->share) * sizeof *r->weights);
+    r->weights = malloc(grt_learner_parameters(run->learner) * sizeof *r->weights);
     r->graphs = calloc((size_t)r->count * 2, sizeof *r->graphs);
-    if (!r->tree || !r->weights || !r->graphs) {
-        return r->tree && grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
+    if (!r->weights || !r->graphs) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
     }
     r->y_at = grt_dev_align_up(run->desc.dev, r->leaf * x);
-    r->in =
-        grt_buf_create(run->desc.dev, grt_buf_desc(.size = r->y_at + r->leaf * y,
-                                                   .kind = GRT_BUF_UPLOAD, .label = "micro-batch"));
-    r->update = r->in ? grt_learner_update(run->learner, grt_step_desc(.rows = r->leaf)) : NULL;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        r->places[i].buf = grt_buf_create(run->desc.dev, grt_buf_desc(.size = r->y_at + r->leaf * y,
+                                                                      .kind = GRT_BUF_UPLOAD,
+                                                                      .label = "micro-batch"));
+        if (!r->places[i].buf) {
+            return false;
+        }
+    }
+    r->update =
+        grt_learner_update(run->learner, grt_step_desc(.rows = r->leaf, .samples = r->step));
     if (!r->update || run->task.learner.whole.samples == 0) {
         return r->update != NULL;
     }
@@ -219,11 +232,12 @@ void supervised_ranks_close(struct grt_supervised *run) {
         grt_graph_destroy(&r->embeds[i].graph);
     }
     grt_graph_destroy(&r->meet);
-    grt_comm_tree_destroy(&r->tree);
+    for (uint32_t i = 0; i < PLACES; i++) {
+        grt_buf_destroy(&r->places[i].buf);
+    }
     free(r->weights);
     grt_graph_destroy(&r->update);
     grt_share_destroy(&r->share);
-    grt_buf_destroy(&r->in);
     free(r->graphs);
     free(r->embeds);
     free(r);
@@ -244,7 +258,7 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 
 typedef struct grt_graph *record_fn(struct grt_learner *learner, const struct grt_step_desc *desc);
 
-// Of `rows` samples, in a step of `all`; `in`: it reads them.
+// Of `rows` samples, in a step of `all`; `in`: it reads them. Gradients tell when they are there.
 static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
                                   record_fn *record, uint32_t leaf, uint32_t rows, uint32_t all,
                                   struct grt_buf *in) {
@@ -254,10 +268,13 @@ static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *g
         return at->graph;
     }
     grt_graph_destroy(&at->graph);
+    bool last = graphs == r->graphs;
     struct grt_step_desc desc = {.rows = rows,
+                                 .samples = all,
                                  .micro_first = (r->first + leaf) * run->task.learner.accumulate,
                                  .whole = r->embeds ? all : 0,
-                                 .place = (r->first + leaf) * r->leaf};
+                                 .place = (r->first + leaf) * r->leaf,
+                                 .tell = last ? grt_share_tell(r->share, leaf) : NULL};
     if (in) {
         desc.x = (struct grt_range){in, 0, r->y_at};
         desc.y = (struct grt_range){in, r->y_at, grt_buf_size(in) - r->y_at};
@@ -273,11 +290,27 @@ static uint32_t rows_of(const struct supervised_ranks *r, uint32_t leaf, uint32_
     return left < r->leaf ? left : r->leaf;
 }
 
-// Reads the samples of a micro-batch and runs what takes them.
+// Brings a micro-batch to its place, once what was there is read.
+static bool bring(struct grt_supervised *run, const struct place *place,
+                  const struct grt_batch *batch) {
+    if (!grt_dev_wait_for(run->desc.dev, GRT_LANE_MAIN, place->read)) {
+        return false;
+    }
+    char *in = grt_buf_host(place->buf);
+    memcpy(in, batch->x, batch->rows * grt_learner_x_bytes(run->learner));
+    if (batch->y) {
+        memcpy(in + run->ranks->y_at, batch->y, batch->rows * grt_learner_y_bytes(run->learner));
+    }
+    return true;
+}
+
+// Reads the samples of a micro-batch; *graph takes them, NULL where there are none.
 static bool feed(struct grt_supervised *run, uint32_t leaf, uint32_t all,
-                 struct grt_feed_done *done) {
+                 struct grt_feed_done *done, struct grt_graph **graph) {
     struct supervised_ranks *r = run->ranks;
+    const struct place *place = &r->places[leaf % PLACES];
     struct grt_batch batch;
+    *graph = NULL;
     if (!grt_loader_next(run->train_loader, &batch)) {
         return false;
     }
@@ -285,71 +318,77 @@ static bool feed(struct grt_supervised *run, uint32_t leaf, uint32_t all,
     done->stalled += batch.waited;
     bool good = true;
     if (batch.rows > 0) {
-        struct grt_graph *graph = graph_of(run, r->embeds ? r->embeds : r->graphs,
-                                           r->embeds ? grt_learner_embed : grt_learner_gradients,
-                                           leaf, batch.rows, all, r->in);
-        char *in = grt_buf_host(r->in);
-        good = graph && grt_dev_wait(run->desc.dev);
-        memcpy(in, batch.x, batch.rows * grt_learner_x_bytes(run->learner));
-        if (batch.y) {
-            memcpy(in + r->y_at, batch.y, batch.rows * grt_learner_y_bytes(run->learner));
-        }
-        good = good && grt_graph_run(graph);
+        *graph = graph_of(run, r->embeds ? r->embeds : r->graphs,
+                          r->embeds ? grt_learner_embed : grt_learner_gradients, leaf, batch.rows,
+                          all, place->buf);
+        good = *graph && bring(run, place, &batch);
     }
     grt_loader_release(run->train_loader, &batch);
     return good;
 }
 
-// The numbers of one micro-batch.
-static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all, float *numbers,
+static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all,
                       struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
     uint32_t rows = rows_of(r, leaf, all);
-    if (!r->embeds && !feed(run, leaf, all, done)) {
-        return false;
-    }
-    if (rows == 0) {
-        memset(numbers, 0, grt_share_count(r->share) * sizeof *numbers);
-        return true;
-    }
-    if (r->embeds) {
-        struct grt_graph *graph =
-            graph_of(run, r->graphs, grt_learner_gradients, leaf, rows, all, NULL);
-        if (!graph || !grt_graph_run(graph)) {
+    struct grt_graph *graph = NULL;
+    if (!r->embeds) {
+        if (!feed(run, leaf, all, done, &graph)) {
+            return false;
+        }
+    } else if (rows > 0) {
+        graph = graph_of(run, r->graphs, grt_learner_gradients, leaf, rows, all, NULL);
+        if (!graph) {
             return false;
         }
     }
-    return grt_share_take(r->share, rows, all, numbers);
+    bool good = grt_share_leaf(r->share, leaf, graph);
+    r->places[leaf % PLACES].read = grt_dev_mark(run->desc.dev, GRT_LANE_MAIN);
+    return good;
 }
 
 // All micro-batches forward, and what all ranks made of them.
 static bool embed(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
     for (uint32_t leaf = 0; r->embeds && leaf < r->count; leaf++) {
-        if (!feed(run, leaf, all, done)) {
+        struct grt_graph *graph;
+        if (!feed(run, leaf, all, done, &graph) || (graph && !grt_graph_run(graph))) {
             return false;
         }
+        r->places[leaf % PLACES].read = grt_dev_mark(run->desc.dev, GRT_LANE_MAIN);
     }
     return !r->embeds || grt_graph_run(r->meet);
 }
 
 static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
-    if (!grt_share_begin(r->share)) {
-        return false;
-    }
-    if (!embed(run, all, done)) {
+    bool good = grt_share_begin(r->share);
+    if (good && !embed(run, all, done)) {
         // Norms may have taken statistics of a step that is not made.
         return grt_share_undo(r->share) && false;
     }
-    grt_comm_tree_begin(r->tree);
-    for (uint32_t leaf = 0; leaf < r->count; leaf++) {
-        if (!take_leaf(run, leaf, all, grt_comm_tree_leaf(r->tree), done)) {
+    for (uint32_t leaf = 0; good && leaf < r->count; leaf++) {
+        good = take_leaf(run, leaf, all, done);
+    }
+    return good;
+}
+
+// Piece by piece, while backward still runs.
+static bool exchange(struct grt_supervised *run, uint32_t rows, double *squares) {
+    struct supervised_ranks *r = run->ranks;
+    uint32_t pieces = grt_share_pieces(r->share), leaves = (rows + r->leaf - 1) / r->leaf;
+    for (uint32_t i = 0; i < pieces; i++) {
+        struct grt_share_piece piece;
+        if (!grt_share_take(r->share, i, &piece) ||
+            !grt_comm_sum(run->desc.comm, piece.down, piece.up, piece.count)) {
             return false;
         }
-        grt_comm_tree_add(r->tree);
+        *squares = i + 1 == pieces ? grt_share_settle(r->share, leaves) : 0;
+        if (!grt_share_give(r->share, i)) {
+            return false;
+        }
     }
-    return true;
+    return grt_share_end(r->share);
 }
 
 static bool same_weights(struct grt_supervised *run, uint64_t step) {
@@ -375,42 +414,38 @@ static bool same_weights(struct grt_supervised *run, uint64_t step) {
 
 // The gradient noise scale of McCandlish et al. (arXiv 1812.06162, A.1), by the lengths of the
 // gradients of micro-batches and of the step: the trace of the covariance, and the square of the
-// true gradient's length, each without bias. Weights make other means, and samples that are told
-// apart from each other do not count by themselves.
-static struct supervised_noise measure_noise(const struct supervised_ranks *r, const float *sum,
-                                             uint32_t rows) {
-    double each, whole, parts = r->all;
-    if (r->all < 2 || rows != r->step || r->weighted || r->embeds) {
+// true gradient's length, each without bias. Weights make other means, and samples that are
+// told apart from each other do not count by themselves.
+struct supervised_noise supervised_noise_of(const struct grt_supervised *run, uint64_t step,
+                                            double norm) {
+    const struct supervised_ranks *r = run->ranks;
+    double squares = r ? r->squares[step % GRT_HISTORY] : 0;
+    if (!r || !(squares > 0) || !isfinite(squares) || !isfinite(norm)) {
         return (struct supervised_noise){0};
     }
-    grt_share_lengths(r->share, sum, &each, &whole);
-    each /= parts;
-    return (struct supervised_noise){.trace = (each - whole) * rows / (parts - 1),
+    // Each micro-batch's part of the step's mean is 1 / parts of its own gradient.
+    double parts = r->all, each = squares * parts, whole = norm * norm;
+    return (struct supervised_noise){.trace = (each - whole) * r->step / (parts - 1),
                                      .square = (parts * whole - each) / (parts - 1)};
-}
-
-struct supervised_noise supervised_noise_of(const struct grt_supervised *run, uint64_t step) {
-    return run->ranks ? run->ranks->noise[step % GRT_HISTORY] : (struct supervised_noise){0};
 }
 
 // *taken: false where a rank is gone: then nothing was changed.
 static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bool *taken) {
     struct supervised_ranks *r = run->ranks;
-    struct grt_comm *comm = run->desc.comm;
     uint64_t left = r->epoch - r->next.batch * r->step;
     uint32_t rows = left < r->step ? (uint32_t)left : r->step;
+    double squares = 0;
     *taken = false;
     if (!take_leaves(run, rows, done)) {
-        return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
+        return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
     }
     grt_run_asked_to_stop(run->driver);  // tells the vote what this rank wants
-    const float *sum = grt_comm_vote(comm) ? grt_comm_tree_sum(r->tree) : NULL;
-    if (!sum) {
-        return (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
+    if (!grt_comm_vote(run->desc.comm) || !exchange(run, rows, &squares)) {
+        return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
     }
-    r->noise[(run->loop.queued + done->steps) % GRT_HISTORY] = measure_noise(r, sum, rows);
-    uint32_t leaves = (rows + r->leaf - 1) / r->leaf;
-    if (!grt_share_give(r->share, leaves, sum) || !grt_graph_run(r->update)) {
+    bool counts = r->all > 1 && rows == r->step && !r->weighted && !r->embeds;
+    r->squares[(run->loop.queued + done->steps) % GRT_HISTORY] = counts ? squares : 0;
+    if (!grt_graph_run(r->update)) {
         return false;
     }
     *taken = true;

@@ -72,6 +72,13 @@ YAML
 expect 0 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c1
 ranks 0 2 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c2
 same c1/best.h5 c2/best.h5
+# The mean by class weights is over the targets of a whole step, whoever has them.
+weighted=("${cnn[@]}" --config cnn.yaml class_weights=1,3)
+for device in ref opencl vulkan; do
+    expect 0 "${weighted[@]}" --device $device checkpoint_dir=w1-$device --log w1-$device.jsonl
+    ranks 0 2 "${weighted[@]}" --device $device checkpoint_dir=w2-$device
+    same w1-$device/best.h5 w2-$device/best.h5
+done
 
 # ---- mistakes ----
 # pair WORDS...: the second rank has other words than the first.

@@ -153,7 +153,7 @@ static void add_leaves(struct player *p, struct grt_comm *comm) {
     }
     assert_true(grt_comm_room(comm, COUNT) <= COUNT + MOST);
     memcpy(p->numbers, sums[0], sizeof sums[0]);
-    p->good = grt_comm_sum(comm, p->numbers, COUNT);
+    p->good = grt_comm_sum(comm, p->numbers, p->numbers, COUNT);
 }
 
 static void sums(void **state) {

@@ -3,6 +3,10 @@
 // often as it is asked to.
 #include "harness/graph_kit.h"
 
+#include <string.h>
+
+#include "base/log.h"
+
 // ---- hazards ----
 
 static uint32_t barriers_of(struct grt_graph *graph) {
@@ -313,11 +317,70 @@ static void buffer_destroyed_before_its_graph(void **state) {
     assert_int_equal(word, 99);
 }
 
+// ---- told while it runs ----
+
+struct listener {
+    struct grt_graph *look;  // copies the first words of a
+    const uint32_t *words;
+    uint32_t count, numbers[3], seen[3][3];
+    bool refuses;
+};
+
+static bool hear(void *context, uint32_t number) {
+    struct listener *l = context;
+    assert_true(l->count < 3);
+    assert_true(grt_graph_finish(l->look));
+    memcpy(l->seen[l->count], l->words, sizeof l->seen[0]);
+    l->numbers[l->count++] = number;
+    return !l->refuses || grt_fail(GRT_IO, "no more");
+}
+
+// Behind the last command that writes to a range, and before the next: what is queued then sees the
+// former and not the latter. A range that nobody writes to is told of, too.
+static void told_behind_last_writer(void **state) {
+    (void)state;
+    struct grt_buf *back = grt_buf_create(
+        test.dev, grt_buf_desc(.size = 12, .kind = GRT_BUF_READBACK, .label = "test"));
+    struct listener l = {.look = kit_graph(), .words = grt_buf_host(back)};
+    grt_graph_copy(l.look, (struct grt_range){back, 0, 12}, kit_part(kit.a, 0, 12));
+    const struct grt_range ranges[] = {kit_part(kit.a, 4, 4), kit_part(kit.a, 0, 4),
+                                       kit_part(kit.a, 12, 4)};
+    struct grt_graph *graph = kit_graph();
+    const uint32_t places[] = {0, 4, 0, 4, 8};
+    for (uint32_t i = 0; i < 5; i++) {
+        grt_graph_fill(graph, kit_part(kit.a, places[i], 4), i + 1);
+    }
+    grt_graph_tell(graph, &(struct grt_graph_tell){ranges, 3, hear, &l});
+    assert_true(grt_graph_bake(graph));
+    for (int run = 0; run < 3; run++) {  // the first is timed, the second cut anew
+        const uint32_t zero[3] = {0};
+        assert_true(grt_buf_write(kit.a, 0, zero, sizeof zero));
+        l.count = 0;
+        assert_true(grt_graph_run(graph));
+        const uint32_t numbers[] = {2, 1, 0}, seen[3][3] = {{1, 0, 0}, {3, 2, 0}, {3, 4, 0}};
+        assert_int_equal(l.count, 3);
+        assert_memory_equal(l.numbers, numbers, sizeof numbers);
+        assert_memory_equal(l.seen, seen, sizeof seen);
+    }
+    l.refuses = true;
+    l.count = 0;
+    TEST_REFUSED(grt_graph_run(graph), GRT_IO, "no more");
+    assert_int_equal(l.count, 1);
+    grt_graph_destroy(&graph);
+    graph = kit_graph();
+    grt_graph_tell(graph, NULL);
+    TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "tell: no ranges");
+    grt_graph_destroy(&graph);
+    grt_graph_destroy(&l.look);
+    grt_buf_destroy(&back);
+}
+
 static const struct CMUnitTest cases[] = {
     KIT_CASE(dependences_by_byte_range),         KIT_CASE(dependences_of_dispatches),
     KIT_CASE(one_barrier_serves_all_before),     KIT_CASE(upload_compute_readback),
     KIT_CASE(replayed_without_waiting),          KIT_CASE(runs_without_allocating),
     KIT_CASE(graphs_follow_each_other),          KIT_CASE(phases),
     KIT_CASE(buffer_destroyed_before_its_graph), KIT_CASE(turns_of_the_host),
+    KIT_CASE(told_behind_last_writer),
 };
 TEST_SUITE(graph, true, cases);

@@ -391,15 +391,23 @@ static void resumed(void **state) {
 #define GRADS (2 * WIDTH + 2)
 #define LOSSES (2 * GRT_LOSS_PARTS)  // of two micro-batches of 5 samples
 #define SHARED (GRADS + LOSSES + WIDTH)
+#define REST (GRT_NORM_PARTS + LOSSES + WIDTH)
+#define LEAVES 4
 
-// The tensors of the learner one behind the other as they are shared; to them, or from them.
+// The tensors of the learner one behind the other.
+static void listed(struct grt_learner *l, const struct grt_tensor *tensors[4]) {
+    tensors[0] = grt_learner_tensor(l, GRT_TENSOR_GRAD, 0, NULL);
+    tensors[1] = grt_learner_tensor(l, GRT_TENSOR_GRAD, 1, NULL);
+    tensors[2] = l->loss_parts;
+    tensors[3] = grt_learner_tensor(l, GRT_TENSOR_BUFFER, 0, NULL);
+}
+
+// To them, or from them.
 static void move(struct grt_learner *l, float *numbers, bool to) {
-    const struct grt_tensor *tensors[] = {grt_learner_tensor(l, GRT_TENSOR_GRAD, 0, NULL),
-                                          grt_learner_tensor(l, GRT_TENSOR_GRAD, 1, NULL),
-                                          l->loss_parts,
-                                          grt_learner_tensor(l, GRT_TENSOR_BUFFER, 0, NULL)};
+    const struct grt_tensor *tensors[4];
+    listed(l, tensors);
     assert_true(grt_dev_wait(test.dev));
-    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+    for (size_t i = 0; i < 4; i++) {
         const struct grt_range *r = &tensors[i]->range;
         uint64_t bytes = grt_tensor_bytes(tensors[i]);
         assert_true(to ? grt_buf_write(r->buf, r->offset, numbers, bytes)
@@ -408,53 +416,123 @@ static void move(struct grt_learner *l, float *numbers, bool to) {
     }
 }
 
-// Made-up numbers: gradients and parts of the loss count by the share of samples, parts of
-// micro-batches that were not there for nothing; what modules keep is taken as it is, and put back
-// to what it was before the step. What is given back are sums, of which the last becomes a mean.
+// A graph that leaves made-up numbers as a micro-batch would; `parts` of the loss alone.
+static struct grt_graph *made_up(struct grt_learner *l, struct grt_buf *from, uint32_t parts,
+                                 const struct grt_graph_tell *tell) {
+    struct grt_graph *graph = grt_graph_create(test.dev, "made up");
+    const struct grt_tensor *tensors[4];
+    uint64_t at = 0;
+    listed(l, tensors);
+    for (size_t i = 0; i < 4; i++) {
+        struct grt_range to = tensors[i]->range;
+        uint64_t bytes = grt_tensor_bytes(tensors[i]);
+        to.size = i == 2 ? parts * 4 : bytes;
+        grt_graph_copy(graph, to, (struct grt_range){from, at, to.size});
+        at += bytes;
+    }
+    if (tell) {
+        grt_graph_tell(graph, tell);
+    }
+    assert_true(grt_graph_bake(graph));
+    return graph;
+}
+
+// Made-up numbers of three micro-batches and of one without samples, of which the tree is known to
+// the bit; the second has one part of two of the loss. What modules keep is as before the step when
+// the sums are there, and the mean of what three micro-batches made of it when they were given.
+struct made {
+    float before[SHARED], leaf[LEAVES][SHARED], sum[SHARED];
+    double squares;
+};
+
+static struct made *make_up(void) {
+    struct made *m = calloc(1, sizeof *m);
+    assert_non_null(m);
+    for (uint32_t i = 0; i < SHARED; i++) {
+        m->before[i] = learn_number(1, i);
+        for (uint32_t k = 0; k < LEAVES - 1; k++) {
+            bool there = k != 1 || i < GRADS + GRT_LOSS_PARTS || i >= GRADS + LOSSES;
+            m->leaf[k][i] = there ? learn_number(2 + k, i) : 0;
+            m->squares += i < GRADS ? (double)m->leaf[k][i] * (double)m->leaf[k][i] : 0;
+        }
+        float left = m->leaf[0][i] + m->leaf[1][i], right = m->leaf[2][i] + m->leaf[3][i];
+        m->sum[i] = left + right;
+    }
+    return m;
+}
+
+// One step of four micro-batches, the last of which is empty, up to where the host has the pieces.
+static void run_leaves(struct grt_learner *l, struct grt_share *share, struct made *m) {
+    struct grt_buf *from =
+        grt_buf_create(test.dev, grt_buf_desc(.size = sizeof m->leaf[0], .kind = GRT_BUF_UPLOAD));
+    assert_non_null(from);
+    move(l, m->before, true);
+    assert_true(grt_share_begin(share));
+    for (uint32_t k = 0; k < LEAVES; k++) {
+        struct grt_graph *graph = NULL;
+        if (k < LEAVES - 1) {
+            graph = made_up(l, from, k == 1 ? GRT_LOSS_PARTS : LOSSES, grt_share_tell(share, k));
+            memcpy(grt_buf_host(from), m->leaf[k], sizeof m->leaf[k]);
+        }
+        assert_true(grt_share_leaf(share, k, graph));
+        assert_true(grt_dev_wait(test.dev));
+        grt_graph_destroy(&graph);
+    }
+    grt_buf_destroy(&from);
+}
+
 static void shared(void **state) {
     (void)state;
-    static const struct {
-        uint32_t rows, all, parts;
-    } takes[] = {
-        {3, 12, GRT_LOSS_PARTS}, {5, 10, GRT_LOSS_PARTS}, {6, 7, LOSSES}, {10, 10, LOSSES}};
     struct grt_learner_desc desc = desc_of(&alone);
     struct grt_learner *learner = grt_learner_create(test.dev, &desc);
     assert_non_null(learner);
     assert_true(grt_learner_alloc(learner));
-    struct grt_share *share = grt_share_create(learner);
-    assert_non_null(share);
-    assert_int_equal(grt_share_count(share), SHARED + 1);
-    float before[SHARED + 1] = {0}, after[SHARED], numbers[SHARED + 1], found[SHARED];
-    double squares = 0, each = 0, whole = 0;
-    for (uint32_t i = 0; i < SHARED; i++) {
-        before[i] = learn_number(1, i);
-        after[i] = learn_number(2, i);
-        squares += i < GRADS ? (double)after[i] * (double)after[i] : 0;
-    }
-    for (size_t t = 0; t < sizeof takes / sizeof *takes; t++) {
-        float weight = (float)takes[t].rows / (float)takes[t].all;
-        move(learner, before, true);
-        assert_true(grt_share_begin(share));
-        move(learner, after, true);
-        assert_true(grt_share_take(share, takes[t].rows, takes[t].all, numbers));
-        move(learner, found, false);
-        for (uint32_t i = 0; i < SHARED; i++) {
-            bool kept = i >= GRADS + LOSSES, there = i < GRADS + takes[t].parts;
-            assert_true(numbers[i] == (kept ? after[i] : there ? after[i] * weight : 0));
-            assert_true(found[i] == (kept ? before[i] : after[i]));
+    struct made *m = make_up();
+    // Buckets of one tensor each: the last tensor is the first piece. And a learner by itself.
+    for (uint32_t others = 0; others < 2; others++) {
+        struct grt_share *share =
+            grt_share_create(&(struct grt_share_desc){learner, LEAVES, others, 4});
+        assert_non_null(share);
+        const uint32_t counts[] = {2, 2 * WIDTH, REST}, first[] = {2 * WIDTH, 0, 0};
+        uint32_t pieces = grt_share_pieces(share), skipped = others ? 0 : 2;
+        assert_int_equal(pieces, 3 - skipped);
+        for (int again = 0; again < 2; again++) {
+            float found[SHARED];
+            run_leaves(learner, share, m);
+            move(learner, found, false);
+            assert_memory_equal(found + GRADS + LOSSES, m->before + GRADS + LOSSES, WIDTH * 4);
+            for (uint32_t i = 0; i < pieces; i++) {
+                struct grt_share_piece piece;
+                bool rest = i + 1 == pieces;
+                assert_true(grt_share_take(share, i, &piece));
+                assert_int_equal(piece.count, counts[i + skipped]);
+                const float *want = rest ? m->sum + GRADS : m->sum + first[i];
+                const float *got = rest ? piece.down + GRT_NORM_PARTS : piece.down;
+                uint64_t count = rest ? LOSSES + WIDTH : piece.count;
+                assert_memory_equal(got, want, count * 4);
+                for (uint64_t k = 0; k < piece.count; k++) {
+                    piece.up[k] = 3 * piece.down[k];  // what ranks together would come to
+                }
+                if (rest) {
+                    double squares = grt_share_settle(share, 3);
+                    assert_true(fabs(squares - 3 * m->squares) < 1e-5 * m->squares);
+                }
+                assert_true(grt_share_give(share, i));
+            }
+            assert_true(grt_share_end(share));
+            move(learner, found, false);
+            for (uint32_t i = 0; i < SHARED; i++) {
+                bool kept = i >= GRADS + LOSSES, given = others || i >= GRADS;
+                float want = given ? 3 * m->sum[i] : m->sum[i];
+                assert_true(found[i] == (kept ? want / 3 : want));
+            }
         }
-        // The last is the square of the gradients' length, of this micro-batch and of the step.
-        grt_share_lengths(share, numbers, &each, &whole);
-        assert_true(fabs(each - squares) < 1e-6 * squares);
-        assert_true(fabs(whole - squares * (double)weight * (double)weight) < 1e-6 * squares);
+        grt_share_destroy(&share);
+        assert_null(share);
     }
-    assert_true(grt_share_give(share, 3, before));
-    move(learner, found, false);
-    for (uint32_t i = 0; i < SHARED; i++) {
-        assert_true(found[i] == (i >= GRADS + LOSSES ? before[i] / 3 : before[i]));
-    }
-    grt_share_destroy(&share);
-    assert_null(share);
+    TEST_REFUSED(grt_share_create(&(struct grt_share_desc){learner, 3, 0, 0}), GRT_INVALID,
+                 "power of two");
+    free(m);
     grt_learner_destroy(&learner);
 }
 
