@@ -538,7 +538,7 @@ static void what_stands_for_others_fits_the_wall(void **state) {
     grt_timeline_untimed(t);
     assert_true(grt_timeline_end(t));
     struct grt_timeline_totals totals = grt_timeline_totals(t);
-    struct grt_timeline_kernel a, b, up;
+    struct grt_timeline_kernel a = {0}, b = {0}, up = {0};
     assert_true(find(t, "a", &a) && find(t, "b", &b) && find(t, "up", &up));
     assert_true(totals.wall > 0.0 && totals.wall < 3000.0);
     assert_true(fabs(a.seconds + b.seconds - totals.wall) < 1e-9 * totals.wall);
