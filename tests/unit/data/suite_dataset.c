@@ -597,8 +597,8 @@ static void tables_are_taken_once(void **state) {
         {.path = path, .fill = "7", .inputs = c, .input_count = 1, .targets = a, .target_count = 1},
     };
     enum { COUNT = sizeof descs / sizeof *descs };
-    struct grt_direct direct, again;
-    char first[COUNT][128];
+    struct grt_direct direct = {.path = ""}, again = direct;
+    char first[COUNT][128] = {{0}};
     for (int i = 0; i < COUNT; i++) {
         assert_true(grt_direct(&descs[i], &direct) && grt_direct(&descs[i], &again));
         assert_ptr_equal(direct.path, again.path);
