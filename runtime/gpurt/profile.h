@@ -50,10 +50,10 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
 // setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
 #define GRT_TILES_MMA "128x256 128x128 128x64 64x64 32x32"
-#define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x4 128x64x4 64x128x2 64x64x4"
+#define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x8 128x64x7 64x128x2 64x64x4"
 #define GRT_TILES_WGMMA_48K "128x256 128x128 128x64"
 #define GRT_TILES_SPLIT "64x128 64x64 32x32"
-#define GRT_TILES_SPLIT_WGMMA "128x128x32 64x128x16 64x64x32"
+#define GRT_TILES_SPLIT_WGMMA "128x128x32 64x128x16 64x64x32 64x32x32"
 
 // X(NAME, key, type, numbers, min, max, default, meaning): every setting there is. `numbers` names
 // those of one row, so it says how many there are. type: `whole` or `real`.
@@ -125,14 +125,14 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "nanoseconds for beginning and ending a tile")                                               \
     X(GEMM_SPLIT_WGMMA, "gemm.split_wgmma", whole, "BM BN BK", 0, 512, "0 0 0",                    \
       "tile of those by wgmma. 0: by what they cost")                                              \
-    X(GEMM_SPLIT_WGMMA_FIT, "gemm.split_wgmma.fit", whole, GRT_TILES_SPLIT_WGMMA, 1, 64, "1 2 2",  \
-      "workgroups of each of its tiles that a compute unit holds at once")                         \
+    X(GEMM_SPLIT_WGMMA_FIT, "gemm.split_wgmma.fit", whole, GRT_TILES_SPLIT_WGMMA, 1, 64,           \
+      "1 2 2 3", "workgroups of each of its tiles that a compute unit holds at once")              \
     X(GEMM_SPLIT_WGMMA_STEP, "gemm.split_wgmma.step", whole, GRT_TILES_SPLIT_WGMMA, 1, 1000000,    \
-      "1460 860 950", "nanoseconds that each tile takes for a step of k, its last number")         \
+      "1460 860 950 960", "nanoseconds that each tile takes for a step of k, its last number")     \
     X(GEMM_SPLIT_WGMMA_ALONE, "gemm.split_wgmma.alone", whole, GRT_TILES_SPLIT_WGMMA, 1, 1000000,  \
-      "1460 480 670", "the same for one on a compute unit alone")                                  \
+      "1460 480 670 450", "the same for one on a compute unit alone")                              \
     X(GEMM_SPLIT_WGMMA_ENDS, "gemm.split_wgmma.ends", whole, GRT_TILES_SPLIT_WGMMA, 0, 1000000,    \
-      "5000 3600 2200", "nanoseconds for beginning and ending a tile")                             \
+      "5000 3600 2200 1800", "nanoseconds for beginning and ending a tile")                        \
     X(GEMM_SPLIT_MMA, "gemm.split_mma", whole, "BM BN BK WM WN", 0, 512, "0 0 0 0 0",              \
       "tile of those by mma.sync. 0: by what they cost")                                           \
     X(GEMM_CACHE, "gemm.cache", whole, "bytes", 0, 4000000000, "44000000",                         \

@@ -22,13 +22,13 @@ static uint32_t lanes(const uint32_t *v) {
 }
 
 static bool possible(const struct grt_dev_info *info, const uint32_t *v, char *why) {
-    bool whole =
-        v[BM] == 0 || ((v[BM] == 64 || v[BM] == 128) && (v[BN] == 64 || v[BN] == 128) &&
-                       (v[BK] == 16 || v[BK] == 32) && v[BN] * v[BK] / 8 >= lanes(v) &&
-                       2 * 3 * v[BN] * v[BK] * 2 <= SHARED_BYTES && lanes(v) <= info->caps.max_wg);
+    bool whole = v[BM] == 0 ||
+                 ((v[BM] == 64 || v[BM] == 128) && (v[BN] == 32 || v[BN] == 64 || v[BN] == 128) &&
+                  (v[BK] == 16 || v[BK] == 32) && v[BN] * v[BK] / 8 >= lanes(v) &&
+                  2 * 3 * v[BN] * v[BK] * 2 <= SHARED_BYTES && lanes(v) <= info->caps.max_wg);
     if (!whole) {
         snprintf(why, GRT_TUNABLE_WHY,
-                 "rows are 64 or 128, columns 64 or 128, depth 16 or 32, and two tiles "
+                 "rows are 64 or 128, columns 32, 64 or 128, depth 16 or 32, and two tiles "
                  "of %u x %u in three parts must fit 48 KiB",
                  v[BN], v[BK]);
     }
@@ -50,7 +50,7 @@ const struct grt_tunable gemm_split_wgmma_tunable = {
     1u << GRT_F32,
     GRT_KEY_GEMM_SPLIT_WGMMA,
     1,
-    {{"BM", {64, 128}}, {"BN", {64, 128}}, {"BK", {16, 32}}},
+    {{"BM", {64, 128}}, {"BN", {32, 64, 128}}, {"BK", {16, 32}}},
     possible,
     setting_lanes,
     registers,
@@ -60,7 +60,7 @@ const struct grt_tunable gemm_split_wgmma_tunable = {
 
 static const struct tile {
     uint32_t bm, bn, bk;
-} tiles[] = {{128, 128, 32}, {64, 128, 16}, {64, 64, 32}};
+} tiles[] = {{128, 128, 32}, {64, 128, 16}, {64, 64, 32}, {64, 32, 32}};
 
 struct choice {
     uint32_t v[3];

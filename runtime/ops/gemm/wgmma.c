@@ -17,7 +17,7 @@ struct way {
 // What they cost the profile says, for steps of 64 of k.
 static const struct way ways[] = {
     {{128, 256, 0, 0, 0, false, 0}, 4, 288}, {{128, 128, 0, 0, 0, false, 0}, 4, 288},
-    {{64, 128, 0, 0, 0, false, 0}, 4, 160},  {{128, 64, 0, 0, 0, false, 0}, 4, 288},
+    {{64, 128, 0, 0, 0, false, 0}, 8, 160},  {{128, 64, 0, 0, 0, false, 0}, 7, 288},
     {{64, 128, 0, 0, 0, false, 0}, 2, 160},  {{64, 64, 0, 0, 0, false, 0}, 4, 160},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])

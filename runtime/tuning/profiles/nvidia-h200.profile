@@ -22,10 +22,10 @@ gemm.split.fit = 2 3 6
 gemm.split.step = 3030 2300 1200
 gemm.split.ends = 6000 4400 2400
 
-from = measured: 2026-11-15, driver 580.159.04, OpenCL, f32 4096^3: tile 128x128x32 96 TFLOP/s, 64x128x16 78, 64x64x32 74
-gemm.split_wgmma.fit = 1 2 2
-gemm.split_wgmma.step = 1460 860 950
-gemm.split_wgmma.ends = 5000 3600 2200
+from = measured: 2026-11-15, driver 580.159.04, OpenCL, f32 4096^3: tile 128x128x32 96 TFLOP/s, 64x128x16 78, 64x64x32 74; 64x32x32 is a guess, by which 20 random shapes gained (2026-11-17)
+gemm.split_wgmma.fit = 1 2 2 3
+gemm.split_wgmma.step = 1460 860 950 960
+gemm.split_wgmma.ends = 5000 3600 2200 1800
 
 from = measured: 2026-11-16, driver 580.159.04, fitted to 228 products: the tile chosen takes 4.5 % longer than the best
 gemm.wgmma.fit = 1 1 1 1 3 2

@@ -99,7 +99,7 @@ static void settings_decide(void **state) {
     static const char text[] = "gpurt-profile 1\nlevel = user\nfrom = default\n"
                                "gemm.coop.ends = 0 900000 900000 900000 900000 900000 900000\n"
                                "gemm.split.ends = 0 900000 900000\n"
-                               "gemm.split_wgmma.ends = 0 900000 900000\n"
+                               "gemm.split_wgmma.ends = 0 900000 900000 900000\n"
                                "gemm.wgmma.ends = 0 900 900 900 900 900\n"
                                "gemm.wgmma_48k.ends = 0 900 900\nend\n";
     static const char *const wanted[VARIANTS] = {"128 256 32 64 64 2", "64 128 16 32 64",
