@@ -551,8 +551,8 @@ static void lent(void **state) {
     assert_true(graph && snapshot);
     const struct grt_tensor *t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, NULL);
     uint64_t bytes = grt_tensor_bytes(t);
-    float *were[LENT + 1], *now = test_alloc(bytes);
-    void *loans[LENT], *numbers[LENT];
+    float *were[LENT + 1] = {0}, *now = test_alloc(bytes);
+    void *loans[LENT] = {0}, *numbers[LENT] = {0};
     void (*give_back)(void *) = NULL;
     for (uint32_t i = 0; i < LENT + 1; i++) {
         learn_run(graph, 1);
