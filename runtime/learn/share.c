@@ -331,7 +331,7 @@ static bool make_memory(struct grt_share *s) {
     const struct bucket *rest = &s->buckets[s->bucket_count];
     uint64_t bytes = (rest->at + rest->count + GRT_SHARE_ROOM) * sizeof(float);
     const struct grt_tensor *kept = s->learner->params.buffer;
-    s->rest = calloc(rest->count, sizeof *s->rest);
+    s->rest = calloc(rest->count + 1, sizeof *s->rest);
     if (!s->rest) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
     }
