@@ -350,15 +350,6 @@ static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
     return take_turns(graph, &host, graph->count);
 }
 
-bool grt_graph_run_hosts(struct grt_graph *graph) {
-    uint32_t host = 0;
-    if (!graph || !graph->baked) {
-        return grt_fail(GRT_INVALID, "grt_graph_run_hosts: %s",
-                        graph ? "bake the graph first" : "no graph");
-    }
-    return take_turns(graph, &host, graph->count);
-}
-
 bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
     if (!graph || !graph->baked) {
         return grt_fail(GRT_INVALID, "grt_graph_run: %s",

@@ -190,6 +190,9 @@
     X(MICRO_BATCHES, micro_batches, WHOLE, "training", "0", 0, 1024, "", "",                       \
       "parts of a step, or of PPO's copies, a power of two, that ranks share out; any number of "  \
       "ranks that divides it gives the same bits; default: one for each rank")                     \
+    X(SYNC_BATCH_NORM, sync_batch_norm, FLAG, "training", "false", 0, 0, "",                       \
+      "sync_bn use_sync_bn sync_batchnorm",                                                        \
+      "batch norms take the statistics of a micro-batch of every rank, not of their own alone")    \
     X(AUTO_ACCUMULATE, auto_accumulate, FLAG, "training", "false", 0, 0, "",                       \
       "auto_find_batch_size",                                                                      \
       "split a batch that does not fit into micro-batches of the same result")                     \

@@ -96,9 +96,6 @@ GRT_API bool grt_graph_run_until(struct grt_graph *graph, bool (*stop)(void), bo
 // What a run will take, where that is known: it is cut by this, and not even the first run waits.
 // After the bake.
 GRT_API bool grt_graph_expect(struct grt_graph *graph, double seconds);
-// The host's turns of a run alone, in their order: for a process that has nothing to compute, and
-// others that wait for what it says.
-GRT_API bool grt_graph_run_hosts(struct grt_graph *graph);
 // Bake if needed, run, wait.
 GRT_API bool grt_graph_finish(struct grt_graph *graph);
 

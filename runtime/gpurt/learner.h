@@ -63,6 +63,9 @@ struct grt_learner_desc {
         uint32_t first, own;  // those of this learner, in all its parts
     } whole;
     struct grt_together together;  // with other processes
+    // Batch norms take the statistics of the same micro-batch of all processes, and so do their
+    // gradients: each process records and runs the same graphs, of as many rows.
+    bool sync_norms;
     bool recompute;                // activation checkpointing
     bool inference;                // no gradients, no optimizer: evaluate and predict only
     uint64_t seed;

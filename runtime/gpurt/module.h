@@ -82,6 +82,7 @@ struct grt_net {
     struct grt_net_layer *layers;  // in the order of declaration
     uint32_t layer_count, depth;
     struct grt_together together;
+    bool sync_norms;  // batch norms are over the rows of all ranks, each of which has as many
     // Bytes of one rank that are exchanged at once, at most; grows in declare. And the host's
     // memory for them, of all ranks.
     uint64_t exchanged;

@@ -279,6 +279,7 @@ static bool declare_all(struct grt_learner *l) {
                               .recompute = d->recompute,
                               .inference = d->inference || l->fused,
                               .together = d->together,
+                              .sync_norms = d->sync_norms && !d->inference,
                               .seed = d->seed};
     grt_params_init(&l->params, l->dev, d->precision);
     return declare_network(l) && declare_rest(l);

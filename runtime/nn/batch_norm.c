@@ -20,6 +20,7 @@ struct batch_norm {
     enum grt_act last_act;       // behind that
     struct grt_param *weight, *bias, *running_mean, *running_var, *batches;
     struct grt_tensor *stats;  // f32 [2][features]
+    struct grt_norm_sync sync; // without a net: the statistics are those of the batch alone
 };
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
@@ -35,6 +36,15 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
     n->batches = grt_params_add_buffer(net->params, prefix, "num_batches_tracked", one, 0.0f);
     n->stats = grt_net_tensor(
         net, grt_tensor_desc(.label = "stats", .group = "acts", .shape = {2, width}));
+    if (net->sync_norms && net->together.ranks > 1) {
+        uint64_t ranks = net->together.ranks;
+        n->sync.net = net;
+        n->sync.own = grt_net_tensor(
+            net, grt_tensor_desc(.label = "own sums", .group = "acts", .shape = {2, width}));
+        n->sync.all = grt_net_tensor(net, grt_tensor_desc(.label = "sums of ranks", .group = "acts",
+                                                          .shape = {ranks, 2, width}));
+        grt_net_exchanges(net, 2 * width * sizeof(float));
+    }
     grt_net_scratch(net, grt_block_scratch(net->rows * (grt_shape_count(in) / width), width));
     module->operations = 8 * (double)grt_shape_count(in);
     return *in;
@@ -47,7 +57,8 @@ static struct grt_block block(const struct batch_norm *n, const struct grt_tenso
                               .bias = n->bias,
                               .stats = n->stats,
                               .by_column = true,
-                              .scratch = n->base.net->scratch};
+                              .scratch = n->base.net->scratch,
+                              .sync = n->sync.net ? &n->sync : NULL};
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
@@ -63,7 +74,8 @@ static void forward(struct grt_module *module, const struct grt_pass *pass,
                                                  .from = !pass->training ? GRT_STATS_RUNNING
                                                          : pass->again   ? GRT_STATS_OF_BATCH
                                                                          : GRT_STATS_KEPT,
-                                                 .scratch = n->base.net->scratch});
+                                                 .scratch = n->base.net->scratch,
+                                                 .sync = n->sync.net ? &n->sync : NULL});
     struct grt_block b = block(n, &z);
     b.h = &h;
     if (n->shortcut.range.buf) {

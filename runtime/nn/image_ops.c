@@ -110,6 +110,39 @@ void grt_op_window_backward(struct grt_graph *graph, const struct grt_window *w,
     }
 }
 
+#define STATS_CHUNK 3u  // the kernel's FROM
+
+// What statistics are made of: chunks of rows, the last of which may be shorter.
+struct moments {
+    uint32_t from;
+    uint64_t chunks, chunk, last, pitch, squares_at;
+    struct grt_range means, squares, to;
+};
+
+static void launch_stats(struct grt_graph *graph, const struct grt_batch_stats *b,
+                         const struct moments *m) {
+    uint64_t rows = (m->chunks - 1) * m->chunk + m->last, cols = b->x->shape[1];
+    // One row has no variance: PyTorch refuses it, here it is 0.
+    const struct batch_stats_params params = {.cols = (uint32_t)cols,
+                                              .chunks = (uint32_t)m->chunks,
+                                              .chunk = (float)m->chunk,
+                                              .last = (float)m->last,
+                                              .share = 1.0f / (float)rows,
+                                              .unbiased = rows > 1 ? 1.0f / (float)(rows - 1) : 0,
+                                              .eps = EPS,
+                                              .momentum = MOMENTUM,
+                                              .pitch = (uint32_t)m->pitch,
+                                              .squares_at = (uint32_t)m->squares_at};
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "batch_stats",
+                        .specs = {{"WG", grt_op_tree_wg(grt_graph_dev(graph))}, {"FROM", m->from}}),
+        &params, sizeof params,
+        (const struct grt_range[]){m->means, m->squares, m->to, b->running_mean->master.range,
+                                   b->running_var->master.range, b->batches->master.range},
+        6, (const uint32_t[3]){(uint32_t)cols, 1, 1});
+}
+
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b) {
     struct grt_dev *dev = grt_graph_dev(graph);
     if (!grt_nn_reachable(graph, b->x)) {
@@ -149,21 +182,29 @@ void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *b
                 (const uint32_t[3]){(uint32_t)((cols + across - 1) / across), (uint32_t)chunks, 1});
         }
     }
-    // One row has no variance: PyTorch refuses it, here it is 0.
-    const struct batch_stats_params params = {.cols = (uint32_t)cols,
-                                              .chunks = (uint32_t)chunks,
-                                              .chunk = (float)chunk,
-                                              .last = (float)last,
-                                              .share = 1.0f / (float)rows,
-                                              .unbiased = rows > 1 ? 1.0f / (float)(rows - 1) : 0,
-                                              .eps = EPS,
-                                              .momentum = MOMENTUM};
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "batch_stats", .specs = {{"WG", grt_op_tree_wg(dev)},
-                                                                   {"FROM", (uint32_t)b->from}}),
-                  &params, sizeof params,
-                  (const struct grt_range[]){
-                      sums[0].range, sums[1].range, b->stats->range, b->running_mean->master.range,
-                      b->running_var->master.range, b->batches->master.range},
-                  6, (const uint32_t[3]){(uint32_t)cols, 1, 1});
+    struct moments m = {.from = b->from,
+                        .chunks = chunks,
+                        .chunk = chunk,
+                        .last = last,
+                        .pitch = cols,
+                        .means = sums[0].range,
+                        .squares = sums[1].range,
+                        .to = b->stats->range};
+    if (b->sync && b->from != GRT_STATS_RUNNING) {
+        m.from = STATS_CHUNK;
+        m.to = b->sync->own->range;
+        launch_stats(graph, b, &m);
+        grt_norm_meet(graph, b->sync);
+        // Those of the ranks are chunks of one batch.
+        m = (struct moments){.from = b->from,
+                             .chunks = b->sync->net->together.ranks,
+                             .chunk = rows,
+                             .last = rows,
+                             .pitch = 2 * cols,
+                             .squares_at = cols,
+                             .means = b->sync->all->range,
+                             .squares = b->sync->all->range,
+                             .to = b->stats->range};
+    }
+    launch_stats(graph, b, &m);
 }

@@ -27,6 +27,7 @@ struct grt_batch_stats {
     const struct grt_param *running_mean, *running_var, *batches;
     enum { GRT_STATS_OF_BATCH, GRT_STATS_KEPT, GRT_STATS_RUNNING } from;
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes
+    const struct grt_norm_sync *sync;  // NULL: of these rows alone
 };
 // OF_BATCH, KEPT: of x, and the running statistics follow; RUNNING: those are taken.
 void grt_op_batch_stats(struct grt_graph *graph, const struct grt_batch_stats *batch);

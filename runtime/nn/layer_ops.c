@@ -270,6 +270,39 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
     }
 }
 
+void grt_norm_meet(struct grt_graph *graph, const struct grt_norm_sync *sync) {
+    grt_net_gather(sync->net, graph, sync->own->range, sync->all->range);
+}
+
+// The sums over the rows of all ranks, in the order of ranks; the gradients of weight and bias stay
+// those of this one's.
+static void sum_ranks(struct grt_graph *graph, const struct grt_block *b,
+                      struct grt_tensor totals[2]) {
+    uint64_t cols = b->z->shape[1], ranks = b->sync->net->together.ranks;
+    struct grt_tensor own[2], unused[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        own[i] = *b->sync->own;
+        own[i].range = grt_op_part(b->sync->own->range, i * cols * 4, cols * 4);
+        totals[i].range.size = cols * 4;
+        grt_graph_copy(graph, own[i].range, totals[i].range);
+    }
+    grt_norm_meet(graph, b->sync);
+    struct grt_tensor each = grt_nn_matrix(b->sync->all, ranks, 2 * cols), sum = *b->sync->own;
+    sum.rank = 1;
+    sum.shape[0] = 2 * cols;
+    sum.shape[1] = 0;
+    grt_op_colsum(graph, grt_colsum_desc(.y = &sum, .x = &each));
+    grt_block_parts(b, unused, totals);
+    for (uint32_t i = 0; i < 2; i++) {
+        grt_graph_copy(graph, totals[i].range, own[i].range);
+    }
+}
+
+// Rows that the means of a norm by column are over.
+static uint64_t rows_of_all(const struct grt_block *b) {
+    return b->z->shape[0] * (b->sync ? b->sync->net->together.ranks : 1);
+}
+
 static void gradient_eights(struct grt_graph *graph, const struct grt_block *b,
                             const struct grt_range *ranges) {
     struct grt_dev *dev = grt_graph_dev(graph);
@@ -277,7 +310,7 @@ static void gradient_eights(struct grt_graph *graph, const struct grt_block *b,
     const struct block_grad8_params params = {.rows = (uint32_t)b->z->shape[0],
                                               .cols = (uint32_t)b->z->shape[1],
                                               .chunk = e.chunk,
-                                              .scale = 1.0f / (float)b->z->shape[0]};
+                                              .scale = 1.0f / (float)rows_of_all(b)};
     char name[GRT_NN_KERNEL];
     grt_op_launch(graph,
                   grt_kernel_desc(.name = grt_eights_kernel(dev, name, "block_grad8", b->z->dtype),
@@ -297,11 +330,15 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
     const struct block_grad_params params = {.rows = (uint32_t)rows,
                                              .cols = (uint32_t)cols,
-                                             .scale = 1.0f / (float)(b->by_column ? rows : cols)};
+                                             .scale = 1.0f / (float)(b->by_column ? rows_of_all(b)
+                                                                                  : cols)};
     struct grt_range z = b->z->range;
     struct grt_tensor totals[2];
     if (b->by_column) {
         norm_gradients(graph, b, totals);
+        if (b->sync && b->dz) {
+            sum_ranks(graph, b, totals);
+        }
     }
     const struct grt_range ranges[] = {
         is_on(b->dh, b->dz) ? z : b->dh->range,  z,

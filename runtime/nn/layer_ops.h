@@ -29,6 +29,15 @@ void grt_nn_add(struct grt_graph *graph, const struct grt_tensor *y, const struc
 void grt_nn_columns(struct grt_graph *graph, const struct grt_tensor *y, uint64_t y_first,
                     const struct grt_tensor *x, uint64_t x_first, uint64_t cols);
 
+// A batch norm over the rows of several processes, each of which has as many: what it has, and what
+// all have, f32 [2][cols] of each rank.
+struct grt_norm_sync {
+    struct grt_net *net;
+    const struct grt_tensor *own, *all;
+};
+// Records that all have what own has on each rank.
+void grt_norm_meet(struct grt_graph *graph, const struct grt_norm_sync *sync);
+
 // What follows a product in a layer: h = act(norm(z)) + x.
 struct grt_block {
     const struct grt_tensor *z, *h;  // [rows][cols], net's dtype
@@ -43,6 +52,7 @@ struct grt_block {
     const struct grt_tensor *dh, *dz;
     const struct grt_tensor *scratch;  // grt_block_scratch() bytes
     bool add;                          // to the gradients of weight and bias
+    const struct grt_norm_sync *sync;  // of a norm by column, or NULL: it is of these rows alone
 };
 void grt_op_block(struct grt_graph *graph, const struct grt_block *block);
 void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *block);

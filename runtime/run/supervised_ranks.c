@@ -151,6 +151,7 @@ bool supervised_share_out(struct grt_supervised *run) {
     d->accumulate = (d->batch + batch - 1) / batch;
     d->together =
         (struct grt_together){grt_comm_rank(run->desc.comm), ranks, gather, run->desc.comm};
+    d->sync_norms = ranks > 1 && run->task.config.sync_batch_norm;
     return tell_apart(run);
 }
 
@@ -191,6 +192,12 @@ bool supervised_ranks_open(struct grt_supervised *run) {
     struct supervised_ranks *r = run->ranks;
     uint64_t x = grt_learner_x_bytes(run->learner), y = grt_learner_y_bytes(run->learner);
     r->epoch = grt_loader_info(run->train_loader).rows;
+    if (run->task.learner.sync_norms && run->steps_per_epoch * r->step > r->epoch) {
+        return grt_fail(GRT_CONFIG,
+                        "sync_batch_norm wants as many samples on every rank, and the last step of "
+                        "an epoch has %llu of %u: drop_last=true leaves it out",
+                        (unsigned long long)(r->epoch % r->step), r->step);
+    }
     r->share = grt_share_create(&(struct grt_share_desc){
         .learner = run->learner, .leaves = r->count, .others = grt_comm_ranks(run->desc.comm) - 1});
     if (!r->share) {
@@ -362,11 +369,7 @@ static bool embed(struct grt_supervised *run, uint32_t all, struct grt_feed_done
 
 static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_feed_done *done) {
     struct supervised_ranks *r = run->ranks;
-    bool good = grt_share_begin(r->share);
-    if (good && !embed(run, all, done)) {
-        // Norms may have taken statistics of a step that is not made.
-        return grt_share_undo(r->share) && false;
-    }
+    bool good = grt_share_begin(r->share) && embed(run, all, done);
     for (uint32_t leaf = 0; good && leaf < r->count; leaf++) {
         good = take_leaf(run, leaf, all, done);
     }
@@ -437,7 +440,8 @@ static bool take_step(struct grt_supervised *run, struct grt_feed_done *done, bo
     double squares = 0;
     *taken = false;
     if (!take_leaves(run, rows, done)) {
-        return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
+        // Norms may have taken statistics of a step that is not made.
+        return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0 && grt_share_undo(r->share);
     }
     grt_run_asked_to_stop(run->driver);  // tells the vote what this rank wants
     if (!grt_comm_vote(run->desc.comm) || !exchange(run, rows, &squares)) {

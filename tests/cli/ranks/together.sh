@@ -3,7 +3,9 @@
 #
 # Exchanges within a step, by a real Open MPI. NT-Xent tells a sample apart from those of all ranks:
 # the first step is that of NumPy over all samples at once, and 1, 2 and 4 ranks come to the same
-# bits on each kind of device; a rank that is killed costs nothing. Usage: together.sh GPURT
+# bits on each kind of device; a rank that is killed costs nothing. With sync_batch_norm the norms
+# are over the samples of all ranks: also as in NumPy, and all hold the same statistics. Usage:
+# together.sh GPURT
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,11 +34,12 @@ YAML
 layers="0 tanh 2 projection.0 relu projection.2"
 pairs=(train simclr --data d.h5 --config net.yaml --device ref)
 one=(max_steps=1 optimizer=sgd learning_rate=0.5 momentum=0 schedule=constant weight_decay=0)
-# numpy DIR LAYERS BATCH: the step that DIR and DIR.jsonl tell of.
-numpy() {
+# by_numpy, numpy DIR LAYERS BATCH: the step that DIR and DIR.jsonl tell of.
+by_numpy() {
     "$python" "$here/together.py" d.h5 rows.csv first/step-000000000000.h5 "$1/step-000000000001.h5" "$1.jsonl" 0.5 \
-        "$2" "$3" >"$tmp/out" 2>"$tmp/err" || wrong "$1 is not what NumPy has"
+        "$2" "$3" >"$tmp/out" 2>"$tmp/err"
 }
+numpy() { by_numpy "$@" || wrong "$1 is not what NumPy has"; }
 expect 0 "${pairs[@]}" epochs=0 checkpoint_dir=first
 for count in 2 4; do
     ranks 0 "$count" "${pairs[@]}" "${one[@]}" checkpoint_dir=n$count --log n$count.jsonl
@@ -55,6 +58,40 @@ numpy exact "$layers" 16
 expect 0 "${pairs[@]}" "${one[@]}" batch_size=4 accumulate=4 micro_batches=2 checkpoint_dir=inner --log inner.jsonl
 numpy inner "$layers" 4
 refuse 78 'a micro-batch of 6 samples and a batch of 4' "${pairs[@]}" batch_size=4 accumulate=3 micro_batches=2 checkpoint_dir=u
+
+# ---- norms over all ranks ----
+cat >sync.yaml <<'YAML'
+network: [{linear: 7}, {norm: batch}, relu, {linear: 6}, {norm: batch}, tanh, {linear: 1}]
+batch_size: 16
+drop_last: true
+validation_split: 0
+seed: 3
+num_workers: 1
+YAML
+sync=(train supervised --data d.h5 --config sync.yaml)
+layers="0 1 relu 3 4 tanh 6"
+rm -r first
+expect 0 "${sync[@]}" --device ref epochs=0 checkpoint_dir=first
+expect 0 "${sync[@]}" --device ref "${one[@]}" checkpoint_dir=s1 --log s1.jsonl
+numpy s1 "$layers" 16
+for count in 2 4; do
+    ranks 0 "$count" "${sync[@]}" --device ref "${one[@]}" sync_batch_norm=true checkpoint_dir=s$count --log s$count.jsonl
+    numpy s$count "$layers" 16
+done
+# Without it each rank has statistics of its own.
+ranks 0 2 "${sync[@]}" --device ref "${one[@]}" checkpoint_dir=s0 --log s0.jsonl
+! by_numpy s0 "$layers" 16 || wrong "norms are over all ranks, and nobody asked for it"
+ranks 78 2 "${sync[@]}" --device ref sync_batch_norm=true drop_last=false checkpoint_dir=u
+told 'the last step of an epoch has 6 of 16: drop_last=true leaves it out'
+# One rank takes no notice.
+expect 0 "${sync[@]}" --device ref "${one[@]}" sync_batch_norm=true checkpoint_dir=alone
+same s1/step-000000000001.h5 alone/step-000000000001.h5
+# Other kinds of devices, and both at once: weights are compared at step 0, and all that is
+# exchanged is the same on all. Pieces of micro-batches meet piece by piece.
+for device in opencl vulkan opencl,ref; do
+    ranks 0 2 "${sync[@]}" --device $device "${one[@]}" sync_batch_norm=true checkpoint_dir=k-$device --log k-$device.jsonl
+    numpy k-$device "$layers" 16
+done
 
 # ---- the same bits ----
 # Images with random views, dropout, and two pieces of each micro-batch.
