@@ -122,16 +122,29 @@ expect 0 "${norm[@]}" epochs=30 checkpoint_dir=whole
 expect 0 eval knn --data i.h5 --checkpoint whole --device ref
 
 # ---- a rank is gone ----
-begin_ranks 4 "${norm[@]}" epochs=30 log_interval=2 checkpoint_dir=cut --log cut.jsonl
-wait_for "row 6" rows cut.jsonl 6
-victim=$(rank_pid 2)
-begun=$SECONDS
-kill -KILL "$victim"
-ends "137 75" "rank 2 was killed"
-[ $((SECONDS - begun)) -le 10 ] || wrong "$((SECONDS - begun)) s to the end"
-told "^gpurt: error: rank 2 \(ref:0 .*, process $victim on .*\) has ended"
-told "interrupted; the checkpoint is in cut"
+# killed RANKS ARGUMENT...: one of them is, in the middle; what it had learnt is in the folder cut.
+killed() {
+    local count=$1 victim begun
+    shift
+    rm -rf cut cut.jsonl
+    begin_ranks "$count" "$@" log_interval=2 checkpoint_dir=cut --log cut.jsonl
+    wait_for "row 6" rows cut.jsonl 6
+    victim=$(rank_pid 1)
+    begun=$SECONDS
+    kill -KILL "$victim"
+    ends "137 75" "rank 1 was killed"
+    [ $((SECONDS - begun)) -le 10 ] || wrong "$((SECONDS - begun)) s to the end"
+    told "^gpurt: error: rank 1 \(ref:0 .*, process $victim on .*\) has ended"
+    told "interrupted; the checkpoint is in cut"
+}
+killed 4 "${norm[@]}" epochs=30
 ranks 0 2 "${norm[@]/micro_batches=4/--resume}" epochs=30 checkpoint_dir=cut
 told 'in 4 micro-batches'
 same whole/step-000000000120.h5 cut/step-000000000120.h5
+# Norms over all ranks: what they kept of a step that was not made is forgotten.
+all=("${sync[@]}" --device ref sync_batch_norm=true epochs=60)
+ranks 0 2 "${all[@]}" checkpoint_dir=synced
+killed 2 "${all[@]}"
+ranks 0 2 "${all[@]}" checkpoint_dir=cut --resume
+same synced/step-000000000180.h5 cut/step-000000000180.h5
 exit "$failed"
