@@ -66,8 +66,8 @@ struct grt_learner_desc {
     // Batch norms take the statistics of the same micro-batch of all processes, and so do their
     // gradients: each process records and runs the same graphs, of as many rows.
     bool sync_norms;
-    bool recompute;                // activation checkpointing
-    bool inference;                // no gradients, no optimizer: evaluate and predict only
+    bool recompute;  // activation checkpointing
+    bool inference;  // no gradients, no optimizer: evaluate and predict only
     uint64_t seed;
     const char *variant;  // "layers" or "fused" only, for tests and measurements; NULL: the best
 };

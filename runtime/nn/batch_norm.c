@@ -19,8 +19,8 @@ struct batch_norm {
     struct grt_tensor shortcut;  // of the next forward; no buffer: none
     enum grt_act last_act;       // behind that
     struct grt_param *weight, *bias, *running_mean, *running_var, *batches;
-    struct grt_tensor *stats;  // f32 [2][features]
-    struct grt_norm_sync sync; // without a net: the statistics are those of the batch alone
+    struct grt_tensor *stats;   // f32 [2][features]
+    struct grt_norm_sync sync;  // without a net: the statistics are those of the batch alone
 };
 
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,

@@ -328,10 +328,10 @@ void grt_op_block_backward(struct grt_graph *graph, const struct grt_block *b) {
         return;
     }
     uint64_t rows = b->z->shape[0], cols = b->z->shape[1];
-    const struct block_grad_params params = {.rows = (uint32_t)rows,
-                                             .cols = (uint32_t)cols,
-                                             .scale = 1.0f / (float)(b->by_column ? rows_of_all(b)
-                                                                                  : cols)};
+    const struct block_grad_params params = {
+        .rows = (uint32_t)rows,
+        .cols = (uint32_t)cols,
+        .scale = 1.0f / (float)(b->by_column ? rows_of_all(b) : cols)};
     struct grt_range z = b->z->range;
     struct grt_tensor totals[2];
     if (b->by_column) {
