@@ -24,7 +24,7 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
     "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog|behind"),
-    "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
+    "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
     "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"

@@ -7,7 +7,7 @@
 #define APPS_BENCH_H
 
 #include "bench_progress.h"
-#include "bench_gemm.h"
+#include "bench/gemm/bench_gemm.h"
 #include "bench_rollout.h"
 #include "gpurt/gpurt.h"
 #include "cli/options.h"

@@ -9,7 +9,7 @@
 
 #include "bench.h"
 #include "bench_conv.h"
-#include "bench_gemm_case.h"
+#include "bench/gemm/bench_gemm_case.h"
 #include "bench_more.h"
 #include "cli/command.h"
 #include "cli/talk.h"

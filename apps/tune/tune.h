@@ -13,7 +13,7 @@
 #ifndef APPS_TUNE_H
 #define APPS_TUNE_H
 
-#include "bench/bench_gemm.h"
+#include "bench/gemm/bench_gemm.h"
 #include "base/child.h"
 #include "gpurt/config.h"
 #include "gpurt/gpurt.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/bench_gemm_case.h"
+#include "bench/gemm/bench_gemm_case.h"
 #include "cli/talk.h"
 #include "tune.h"
 

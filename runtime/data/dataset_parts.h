@@ -3,11 +3,11 @@
 #ifndef GRT_DATASET_PARTS_H
 #define GRT_DATASET_PARTS_H
 
-#include "array.h"
+#include "data/file/array.h"
 #include "gpurt/loader.h"
-#include "map.h"
+#include "data/file/map.h"
 #include "order.h"
-#include "tiles.h"
+#include "data/file/tiles.h"
 
 // All rows, in host memory or on a device, as form_x and form_y say; shared by the loaders that
 // asked for it.

@@ -3,8 +3,8 @@
 #ifndef GRT_SINK_H
 #define GRT_SINK_H
 
-#include "array.h"
-#include "tiles.h"
+#include "data/file/array.h"
+#include "data/file/tiles.h"
 
 enum grt_sink_as {
     GRT_SINK_F32,

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
-#include "data/hdf5_put.h"
+#include "data/file/hdf5_put.h"
 #include "import.h"
 #include "numpy.h"
 

@@ -18,7 +18,7 @@
 #include "gpurt/direct.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
-#include "data/hdf5_put.h"
+#include "data/file/hdf5_put.h"
 
 #define MOST_THREADS 16
 #define BLOCK_BYTES (4u << 20)  // of images written at once

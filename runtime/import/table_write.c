@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
-#include "data/hdf5_put.h"
+#include "data/file/hdf5_put.h"
 
 static bool put(hid_t file, const char *name, hid_t type, uint64_t rows, uint32_t columns,
                 const void *data, hid_t memory) {

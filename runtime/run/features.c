@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "pass.h"
-#include "task_parts.h"
+#include "run/task/task_parts.h"
 
 #define QUERIES 0.2  // share of the samples, where no others are there
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "data/filter.h"
+#include "data/file/filter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "bench/bench_train.h"
+#include "bench/train/bench_train.h"
 #include "cli/talk.h"
 
 #define GB 1000000000ull

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "gpurt/limits.h"
-#include "run/plateau.h"
+#include "run/supervised/plateau.h"
 
 // Evaluations up to the one that ends the run; 0: none does.
 static uint32_t ends_at(const struct grt_limits *limits, const double *scores, uint32_t count) {

@@ -14,7 +14,7 @@
 #include "gpurt/make.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/supervised.h"
-#include "run/supervised_parts.h"
+#include "run/supervised/supervised_parts.h"
 
 // What a run said, and when it is to be stopped.
 struct watch {

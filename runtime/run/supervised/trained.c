@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "pass.h"
+#include "run/pass.h"
 #include "supervised_parts.h"
 
 static bool begin(struct pass *p, struct grt_dev *dev, const struct grt_archive *model,

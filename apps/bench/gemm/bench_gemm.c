@@ -8,7 +8,7 @@
 // One run of a contestant has as many products as make it long enough for a clock. Beside a peer
 // all are timed by the same clock, the wall's, and the column CPUs says how many each had: where
 // other programs take them, a ratio of times is a ratio of luck.
-#include "bench.h"
+#include "bench/bench.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -21,7 +21,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
-#include "hdf5_put.h"
+#include "data/file/hdf5_put.h"
 #include "make_parts.h"
 
 #define DIRECTIONS 4

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "supervised_parts.h"
-#include "task_parts.h"
+#include "run/task/task_parts.h"
 
 static bool watch_look(void *context, double share) {
     struct grt_supervised *run = context;

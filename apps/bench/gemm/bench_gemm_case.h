@@ -4,7 +4,7 @@
 #ifndef APPS_BENCH_GEMM_CASE_H
 #define APPS_BENCH_GEMM_CASE_H
 
-#include "bench.h"
+#include "bench/bench.h"
 
 struct bench_gemm_case {
     struct bench *bench;

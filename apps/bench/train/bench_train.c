@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_peaks.h"
+#include "bench/bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
 #include "cli/files.h"

@@ -4,8 +4,8 @@
 #define APPS_BENCH_TRAIN_H
 
 #include "bench_counter.h"
-#include "bench_more.h"
-#include "bench_progress.h"
+#include "bench/bench_more.h"
+#include "bench/bench_progress.h"
 #include "cli/table.h"
 #include "gpurt/task.h"
 

@@ -23,7 +23,7 @@
 #include "gpurt/checkpoint.h"
 #include "gpurt/comm.h"
 #include "learn/share.h"
-#include "run_ranks.h"
+#include "run/run_ranks.h"
 #include "supervised_parts.h"
 
 #define SAME_EVERY 100  // steps between comparisons of the weights

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the options of `gpurt bench gemm` are read.
-#include "bench.h"
+#include "bench/bench.h"
 
 #include <ctype.h>
 #include <errno.h>

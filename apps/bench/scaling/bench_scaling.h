@@ -7,8 +7,8 @@
 #ifndef APPS_BENCH_SCALING_H
 #define APPS_BENCH_SCALING_H
 
-#include "bench_more.h"
-#include "bench_progress.h"
+#include "bench/bench_more.h"
+#include "bench/bench_progress.h"
 #include "cli/stats.h"
 #include "cli/table.h"
 #include "estimate/scaling.h"
