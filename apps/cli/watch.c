@@ -12,7 +12,7 @@
 #include "talk.h"
 
 #define AT(field) offsetof(struct options, field)
-#define MOST_OVERHEAD 0.01  // of the device's time: what timing may cost
+#define MOST_OVERHEAD 0.005  // of the device's time: what timing may cost
 
 const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
     {.name = "kernels",
@@ -24,7 +24,7 @@ const struct option_row watch_options[WATCH_OPTIONS_COUNT] = {
      .read = options_read_text,
      .at = AT(trace)},
     {.name = "every-command",
-     .help = "time every command, also where that takes more than 1 % of the time",
+     .help = "time every command, also where that takes more than 0.5 % of the time",
      .at = AT(every_command)},
     {.name = "memory-snapshot",
      .value = "FILE",
