@@ -8,8 +8,9 @@
 // their order.
 //
 // Two parts and relu, or no activation, are one pass over memory, z0 + z1 to y; and z0 is nowhere
-// where part 0 ends with a batch norm, which then gives y, and z1 is in y until then. Relu's slope
-// is as well known from y as from the sum.
+// where part 0 ends with a batch norm, which then gives y. Relu's slope is as well known from y as
+// from the sum, so that backward reads y. z1 is in y until the norm gives it only where part 1 ends
+// with a batch norm too, whose backward does not read what it gave: another merge's would.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ struct merge {
     const char *const *names;  // of the parts; NULL: their numbers
     uint32_t count;
     enum grt_act act;
-    struct grt_tensor **z;     // what each part gives
+    struct grt_tensor **z;     // what each part gives; NULL: in y
     bool at_once;              // no sum is kept
     struct grt_module *norm;   // the batch norm at the end of part 0 that gives y, or NULL
     struct grt_tensor y;       // at_once: of the newest forward
@@ -58,7 +59,8 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         }
         if (m->parts[i]) {
             m->norm = m->at_once && i == 0 ? grt_batch_norm_last(m->parts[0]) : m->norm;
-            m->z[i] = m->norm ? NULL : grt_net_activation(net, name, "z", &out);
+            bool in_y = m->norm && (i == 0 || grt_batch_norm_last(m->parts[i]));
+            m->z[i] = in_y ? NULL : grt_net_activation(net, name, "z", &out);
             if (i > 0) {
                 grt_module_meets(m->parts[i], name);
             }
@@ -83,7 +85,7 @@ static void forward_at_once(struct merge *m, const struct grt_pass *pass,
             grt_batch_norm_adds(m->norm, &z[1], m->act);
         }
         if (m->parts[i]) {
-            z[i] = m->norm ? *y : grt_nn_rows(m->z[i], x->shape[0]);
+            z[i] = m->z[i] ? grt_nn_rows(m->z[i], x->shape[0]) : *y;
             grt_module_forward(m->parts[i], pass, x, &z[i]);
         }
     }

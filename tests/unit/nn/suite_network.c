@@ -342,7 +342,103 @@ static void of_four_axes(void **state) {
     network_samples_end(&s);
 }
 
+// ---- in place ----
+
+static double loss_with(struct grt_learner *learner, struct grt_graph *graph,
+                        const struct grt_tensor *param, const float *values) {
+    struct grt_learn_state state;
+    assert_true(
+        grt_buf_write(param->range.buf, param->range.offset, values, grt_tensor_bytes(param)));
+    assert_true(grt_learner_sync(learner));
+    learn_run(graph, 1);
+    assert_true(grt_learner_state(learner, &state));
+    return (double)state.loss;
+}
+
+// The loss that the device itself gives to either side of the parameters, along the gradient of one
+// tensor, against the length of that gradient.
+static void check_slopes(const char *text, bool recompute) {
+    const struct network_case c = {text, {NULL, 1, 6, "mse", 0}, 3, 0, true};
+    const struct grt_network_desc network = {.text = text, .outputs = 3};
+    struct grt_optim_desc still = grt_optim_defaults(GRT_OPTIM_SGD);
+    still.lr = 1e-30;
+    struct grt_learner *learner = grt_learner_create(
+        test.dev, grt_learner_desc(.make = grt_network_make, .of = &network, .input = {1, {6}},
+                                   .optim = still, .batch = NETWORK_SAMPLES, .variant = "layers",
+                                   .recompute = recompute));
+    assert_non_null(learner);
+    assert_true(grt_learner_alloc(learner));
+    size_t tensors = 0;
+    network_free_parameters(network_set_parameters(learner, GRT_F32, &tensors), tensors);
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
+    assert_non_null(graph);
+    struct test_compare compare =
+        test_compare(test.dev, "%s%s", text, recompute ? ", computed again" : "");
+    uint32_t checked = 0;
+    for (uint32_t k = 0; k < tensors; k++) {
+        const struct grt_tensor *param = grt_learner_tensor(learner, GRT_TENSOR_PARAM, k, NULL);
+        size_t count = (size_t)grt_tensor_count(param);
+        float *values = learn_read(param), *moved = test_alloc(count * sizeof *moved);
+        loss_with(learner, graph, param, values);
+        float *slope = learn_read(grt_learner_tensor(learner, GRT_TENSOR_GRAD, k, NULL));
+        double squares = 0, side[2];
+        for (size_t i = 0; i < count; i++) {
+            squares += (double)slope[i] * (double)slope[i];
+        }
+        double length = sqrt(squares), step = 1e-3;
+        for (int up = 0; up < 2 && length > 1e-3; up++) {
+            for (size_t i = 0; i < count; i++) {
+                moved[i] = values[i] + (float)((up ? step : -step) * (double)slope[i] / length);
+            }
+            side[up] = loss_with(learner, graph, param, moved);
+        }
+        // A bias before a batch norm has no gradient.
+        if (length > 1e-3) {
+            test_compare_value(
+                &compare, k, (float)length,
+                (struct oracle_value){(side[1] - side[0]) / (2 * step), 0.01 * length + 1e-3});
+            checked++;
+        }
+        loss_with(learner, graph, param, values);
+        free(values);
+        free(moved);
+        free(slope);
+    }
+    assert_true(checked >= tensors / 2);
+    test_compare_end(&compare);
+    network_samples_end(&s);
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&learner);
+}
+
+// Compositions that give memory to two tensors, one in the other, around what reads its output or
+// its gradient again in backward.
+static void in_place(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "[{residual: {of: [{linear: 16}, {norm: batch}], shortcut: [{linear: 16}, {residual: {of: "
+        "[{linear: 16}], activation: relu}}], activation: relu}}, {linear: out}]",
+        "[{branches: [[{linear: 16}, {norm: batch}], [{linear: 16}, {residual: {of: [{linear: "
+        "16}], activation: relu}}]]}, {linear: out}]",
+        "[{linear: 16}, {residual: {of: [{linear: 16}, {norm: batch}], shortcut: [{linear: 16}, "
+        "{branches: [[{linear: 16}, {norm: batch}], [{linear: 16}, {residual: {of: [{linear: 16}, "
+        "{norm: batch}], activation: relu}}]]}], activation: relu}}, {norm: batch}, {linear: out}]",
+        "[{linear: 16}, {residual: {of: [{linear: 16}, {norm: batch}], shortcut: [{linear: 16}, "
+        "{norm: batch}], activation: relu}}, {norm: batch}, relu, {residual: {of: [{norm: batch}, "
+        "{linear: 16}, {norm: batch}], activation: gelu}}, {norm: batch}, {norm: batch}, flatten, "
+        "{dropout: 0}, {norm: layer}, {residual: {of: [{norm: batch}, relu, {residual: {of: "
+        "[{linear: 16}, {norm: batch}], activation: relu}}], activation: relu}}, {norm: batch}, "
+        "{branches: {of: [[{norm: batch}], [{norm: batch}, relu]], merge: concat}}, {norm: batch}, "
+        "{linear: out}]",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        check_slopes(texts[i], false);
+        check_slopes(texts[i], true);
+    }
+}
+
 static const struct CMUnitTest cases[] = {TEST_CASE(side_by_side), TEST_CASE(of_four_axes),
-                                          TEST_CASE(plain), TEST_CASE(composed),
-                                          TEST_CASE(of_points)};
+                                          TEST_CASE(plain),        TEST_CASE(composed),
+                                          TEST_CASE(of_points),    TEST_CASE(in_place)};
 TEST_SUITE(network, true, cases);
