@@ -129,7 +129,7 @@ if [ -n "$cards" ]; then
     files+=("$out/results/predicted.jsonl")
 fi
 if [ "$records" -eq 1 ]; then
-    files+=("$root"/ci/records/*/*.json "$root"/ci/records/*/learning-cartpole*.jsonl)
+    files+=("$root"/ci/records/*/*.json "$root"/ci/records/*/{images-,learning-cartpole}*.jsonl)
 fi
 [ "${#files[@]}" -gt 0 ] || die "nothing to report"
 # Names inside the report begin at the root of the tree where they can.

@@ -70,7 +70,7 @@ static const char *remedy_of(enum grt_stage stage) {
     }
 }
 
-static void say_idle(const struct grt_timeline_totals *t, double idle, char *text) {
+static void say_idle(const struct grt_timeline_totals *t, double idle, bool uploads, char *text) {
     int n = snprintf(text, WATCH_ADVICE_SIZE, "the device was idle for %.0f %% of the time, ",
                      100.0 * idle / t->active);
     double waited = t->stages[GRT_STAGE_WAIT];
@@ -86,8 +86,9 @@ static void say_idle(const struct grt_timeline_totals *t, double idle, char *tex
     } else if (t->submitting >= MOST_OF * idle) {
         snprintf(text + n, left,
                  "most of it while the host handed work to the driver (%.0f us a submit): larger "
-                 "batches, or data on the device (cache: device), need fewer submits",
-                 t->submits > 0 ? 1e6 * t->submitting / (double)t->submits : 0.0);
+                 "batches%s need fewer submits",
+                 t->submits > 0 ? 1e6 * t->submitting / (double)t->submits : 0.0,
+                 uploads ? ", or data on the device (cache: device)," : "");
     } else {
         snprintf(text + n, left,
                  "while the host did something else: evaluate, log and save less often; a trace "
@@ -122,7 +123,11 @@ void watch_advice(const struct grt_timeline_totals *totals, const struct grt_tim
     if (count == 0 || !(totals->active > 0.0) || !(totals->compute + totals->upload > 0.0)) {
         snprintf(text, WATCH_ADVICE_SIZE, "the device did nothing that has a time");
     } else if (idle >= IDLE * totals->active) {
-        say_idle(totals, idle, text);
+        bool uploads = false;  // else the data are on the device
+        for (uint32_t i = 0; i < count; i++) {
+            uploads = uploads || strcmp(rows[i].name, "(upload)") == 0;
+        }
+        say_idle(totals, idle, uploads, text);
     } else {
         say_kernel(totals, &rows[0], peaks, text);
     }

@@ -63,7 +63,7 @@ static void put_others(FILE *file, const struct sensor_device *device) {
         {SENSOR_POWER, "power", "W"},
         {SENSOR_TEMPERATURE, "temperature", "C"},
         {SENSOR_CLOCK, "clock", "MHz"},
-        {SENSOR_MEMORY_CLOCK, "memory", "MHz"},
+        {SENSOR_MEMORY_CLOCK, "memory clock", "MHz"},
     };
     const char *between = "";
     fputs(SCREEN_PLAIN "  ", file);

@@ -26,6 +26,9 @@ static void wrapped(FILE *file, const char *text) {
 
 void report_write_plain(FILE *file, const struct report_view *view) {
     char text[REPORT_SENTENCE], line[REPORT_SENTENCE + 128];
+    if (view->summary->count + view->report->sweep_count + view->report->memory_count == 0) {
+        wrapped(file, "There is no figure to compare. --html FILE shows what the files have.");
+    }
     for (size_t i = 0; i < view->summary->count; i++) {
         const struct report_lead *lead = &view->summary->leads[i];
         report_lead_text(view->report, lead, text);

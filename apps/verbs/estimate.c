@@ -56,7 +56,7 @@ static const struct option_row own_options[] = {
      .at = AT(card)},
     {.name = "suite",
      .value = "LIST",
-     .help = "of rollout, mlp, train, gemm, gemm-f32, conv, images, commas between, or all",
+     .help = "of rollout, ppo, mlp, train, gemm, gemm-f32, conv, images, commas between, or all",
      .fallback = "all",
      .read = options_read_text,
      .at = AT(suite)},
@@ -214,7 +214,7 @@ static int read_records(struct run *run) {
     return code;
 }
 
-int estimate_choose(const char *text, const char *what, const void *names, size_t count,
+int estimate_choose(const char *text, struct command_unknown of, const void *names, size_t count,
                     size_t stride, bool *chosen) {
     bool all = strcmp(text, "all") == 0;
     for (size_t i = 0; i < count; i++) {
@@ -229,8 +229,8 @@ int estimate_choose(const char *text, const char *what, const void *names, size_
             i++;
         }
         if (i == count) {
-            struct command_unknown unknown = {what, word, NULL, "gpurt estimate --list"};
-            return command_unknown(&unknown, names, count, stride);
+            of.word = word;
+            return command_unknown(&of, names, count, stride);
         }
         chosen[i] = true;
         text += length + (text[length] == ',');
@@ -498,17 +498,20 @@ static int run_estimate(struct run *run) {
     files[o->measured.count] = (struct file_named){FILE_READ, "--cards", o->cards};
     files[o->measured.count + 1] = (struct file_named){FILE_WRITTEN, "--output", o->common.output};
     files[o->measured.count + 2] = (struct file_named){FILE_READ, "--links", o->scaling.links};
+    struct command_unknown cards = {.what = "card", .help = "gpurt estimate --list"};
+    struct command_unknown named = {.what = "suite", .help = "gpurt estimate --help"};
+    struct command_unknown apis = {.what = "API", .help = "gpurt estimate --help"};
     int code = files_apart(files, o->measured.count + 3);
     code = code ? code : read_cards(run, NULL);
     code = code || !o->cards ? code : read_cards(run, o->cards);
     code = code ? code
-                : estimate_choose(card, "card", run->cards.list, run->cards.count,
+                : estimate_choose(card, cards, run->cards.list, run->cards.count,
                                   sizeof *run->cards.list, run->card);
     code =
         code ? code
-             : estimate_choose(o->suite, "suite", suites, suite_count, sizeof *suites, run->suite);
+             : estimate_choose(o->suite, named, suites, suite_count, sizeof *suites, run->suite);
     code = code ? code
-                : estimate_choose(o->backend, "API", estimate_backends, ESTIMATE_BACKENDS,
+                : estimate_choose(o->backend, apis, estimate_backends, ESTIMATE_BACKENDS,
                                   sizeof *estimate_backends, run->backend);
     code = code || o->list ? code : read_records(run);
     code = code ? code : output_open(&run->output, o->common.output);

@@ -226,7 +226,9 @@ static int read_links(struct run *run) {
         talk_error("'%s': %s", o->links ? o->links : "links.json", why);
         return COMMAND_DATA;
     }
-    return estimate_choose(o->link ? o->link : "all", "link", run->links.list, run->links.count,
+    // It names every link that there is.
+    struct command_unknown links = {.what = "link", .help = "gpurt estimate --scaling"};
+    return estimate_choose(o->link ? o->link : "all", links, run->links.list, run->links.count,
                            sizeof *run->links.list, run->link);
 }
 

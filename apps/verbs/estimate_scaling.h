@@ -3,6 +3,7 @@
 #ifndef APPS_VERBS_ESTIMATE_SCALING_H
 #define APPS_VERBS_ESTIMATE_SCALING_H
 
+#include "cli/command.h"
 #include "cli/options.h"
 #include "estimate/estimate.h"
 
@@ -28,8 +29,9 @@ struct estimate_scaling {
 options_read_fn estimate_read_gpus;
 // Returns an exit code, the mistake said.
 int estimate_scaling(const struct estimate_scaling *desc);
-// Words with commas between, each one of the names (as grt_closest() takes them), or all.
-int estimate_choose(const char *text, const char *what, const void *names, size_t count,
+// Words with commas between, each one of the names (as grt_closest() takes them), or all; `of` says
+// what they are, and what explains the right ones.
+int estimate_choose(const char *text, struct command_unknown of, const void *names, size_t count,
                     size_t stride, bool *chosen);
 
 #endif

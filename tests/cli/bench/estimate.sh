@@ -110,6 +110,13 @@ expect 0 estimate --scaling --gpus 8 --format csv
 refuse 64 'no power of two' estimate --scaling --gpus 12
 refuse 64 'pcie4-100gbe' estimate --scaling --link pcie4-100gb
 
+# The help names every suite: what is said of the error begins with their names.
+expect 0 estimate --card h200
+suites=$(sed -n 's/^\([a-z0-9-]*\) by [a-z]*: error on .*/\1/p' err | sort -u)
+[ "$(wc -w <<<"$suites")" -eq 8 ] || wrong "suites: $suites"
+expect 0 estimate --help
+for suite in $suites; do said "--suite LIST .*[ ,]$suite,"; done
+
 # The error and what was left out are said with every suite.
 expect 0 estimate --card a100,rtx-3060-laptop --suite rollout,mlp,train --api vulkan
 told '^rollout by vulkan: .* cases of one card, NVIDIA H200, each by the other .*; no card left out: typically x1\.'
@@ -178,6 +185,8 @@ told "results of 'NVIDIA B100-SXM9-80GB .*' are left out"
 
 refuse 64 "did you mean 'a100'?" estimate --card a10O
 refuse 64 "did you mean 'rollout'?" estimate --suite rolout
+refuse 64 "no suite 'dance'; see \`gpurt estimate --help\`" estimate --suite dance
+refuse 64 "no link 'string'; see \`gpurt estimate --scaling\`" estimate --scaling --link string
 refuse 64 "no API 'cuda'" estimate --api cuda
 refuse 65 'no matrix units' estimate --card rx-6800 --suite gemm
 refuse 65 'no matrix units' estimate --card a100 --suite gemm-f32

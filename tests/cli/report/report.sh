@@ -175,7 +175,10 @@ records=("$source"/ci/records/*/*.json "$source"/ci/records/*/mlp-*.jsonl "$sour
 # With predictions beside them, which lead nothing: a card that is not here would.
 expect 0 estimate --card h200,a100,rtx-3060-laptop,mi300x --format jsonl -o predicted.jsonl -q
 records+=(predicted.jsonl)
+expect 0 report predicted.jsonl
+said '^There is no figure to compare\. --html FILE shows what the files have\.$'
 expect 0 report "${records[@]}"
+! grep -q 'no figure' out || wrong "there are figures to compare"
 said 'Matrix products: NVIDIA H200'
 ! grep -q MI300X out || wrong "a prediction is in the summary"
 [ "$(wc -L <out)" -le 80 ] || wrong "report: a line of more than 80 columns"

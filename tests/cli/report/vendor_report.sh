@@ -45,6 +45,8 @@ here = {(row["device"], row["api"]) for row in rows if row["bench"] == "launch" 
 assert len(here) == int(sys.argv[2]) >= 1, (here, sys.argv[2])
 recorded = {row["api"] for row in rows if row["device"] == "NVIDIA H200"}
 assert {"vulkan", "opencl"} <= recorded, recorded
+images = {row["api"] for row in rows if row["bench"] == "images" and row["device"] == "NVIDIA H200" and row["file"].endswith(".jsonl")}
+assert images == {"vulkan", "opencl"}, images
 predicted = {row["device"] for row in rows if row["kind"] == "predicted"}
 assert {"NVIDIA A100-SXM4-80GB", "NVIDIA GeForce RTX 3060 Laptop GPU", "AMD Radeon RX 7900 XTX"} <= predicted, predicted
 assert all(row["date"] for row in rows if row["device"] == "NVIDIA H200")

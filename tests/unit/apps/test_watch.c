@@ -106,7 +106,10 @@ static void the_host_held_it_up(void **state) {
     t.submitting = 0.2;
     say(&t, &row);
     has("idle for 40 % of the time, most of it while the host handed work to the driver (200 us a "
-        "submit): larger batches");
+        "submit): larger batches need fewer submits");
+    struct grt_timeline_kernel rows[] = {row, {.name = "(upload)", .calls = 1, .seconds = 0.1}};
+    watch_advice(&t, rows, 2, &peaks, text);
+    has("larger batches, or data on the device (cache: device), need fewer submits");
     t.submitting = 0.19;
     say(&t, &row);
     has("while the host did something else: evaluate, log and save less often");
