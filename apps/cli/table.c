@@ -302,12 +302,14 @@ static const char *const spared[] = {
     "pci", "memory_clock", "reader", "power_limit", "clock", "score_of", "samples", "timer",
     "steps_per_run", "profile", "error", "pin_memory", "working_set",
     "numbers", "substeps_per_s", "total_batch", "cpus", "loss_scale", "skipped", "clip_rate",
-    "explained", "kl", "best_ms", "evaluate_falls", "evaluate_good", "evaluate_collisions",
-    "evaluate_arrived", "evaluate_good_rate", "memcpy_mb_per_s", "raw_mb_per_s", "io_ms",
+    "explained", "kl", "best_ms", "cpu_ms", "dispatches", "evaluate_falls", "evaluate_good",
+    "evaluate_collisions", "evaluate_arrived", "evaluate_good_rate", "memcpy_mb_per_s", "raw_mb_per_s", "io_ms",
     "optimizer_ms", "forward_ms", "backward_ms", "trans", "lr", "gpu", "matrix", "type", "driver",
     "fp16", "best_return", "falls", "entropy", "length", "tflop_per_s", "spread", "speedup",
     "memory", "env_steps_per_s", "device_busy", "of_memcpy", "data_share", "depth", "hidden", "ms",
-    "of_peak",
+    "of_peak", "predicted_exchange_ms", "readback_ms", "host_ms", "network_ms", "upload_ms",
+    "fitted_overlap", "exchange_bytes", "alone_ms", "train", "machines", "order", "mb_per_s",
+    "exchange_ms", "in", "parameters",
 };
 // clang-format on
 

@@ -507,9 +507,8 @@ static int run_estimate(struct run *run) {
     code = code ? code
                 : estimate_choose(card, cards, run->cards.list, run->cards.count,
                                   sizeof *run->cards.list, run->card);
-    code =
-        code ? code
-             : estimate_choose(o->suite, named, suites, suite_count, sizeof *suites, run->suite);
+    code = code ? code
+                : estimate_choose(o->suite, named, suites, suite_count, sizeof *suites, run->suite);
     code = code ? code
                 : estimate_choose(o->backend, apis, estimate_backends, ESTIMATE_BACKENDS,
                                   sizeof *estimate_backends, run->backend);

@@ -12,8 +12,10 @@ import pty
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
 
+DATA = "made.h5"  # in the folder where all run
 ONE = ["--device", "ref:0", "--time", "0.002", "--samples", "1"]
 # The command, and headings that stay; the line of headings begins with the first.
 COMMANDS = [
@@ -26,6 +28,12 @@ COMMANDS = [
       "--device", "ref:0", "--time", "0.002"], ["model", "batch", "M samples/s", "check"]),
     (["bench", "--device", "ref:0", "--model", "depth=1,hidden=4", "--batch-sizes", "32", "--num-workers", "0", "--precision",
       "f32", "--time", "0.002", "--steps", "1"], ["Batch", "Workers", "Total ms", "Samples/s", "Status"]),
+    (["bench", "data", "--batch-sizes", "32", "--num-workers", "0", "--time", "0.002"],
+     ["batch", "workers", "samples/s", "slowest", "check"]),
+    (["estimate", "--scaling", "--card", "h200", "--api", "vulkan", "--link", "c2c-400ib"],
+     ["GPUs", "compute ms", "exchange ms", "step ms", "efficiency", "times one GPU"]),
+    (["model", "--data", DATA, "depth=1", "hidden=16"],
+     ["layer", "kind", "gives", "parameters", "operations", "activations"]),
     (["monitor", "--once", "--interval", "0.05"], ["name", "busy", "used", "of", "power W", "temp. C"]),
     (["profile", "--device", "ref:0"], ["setting", "value", "from"]),
 ]
@@ -58,8 +66,9 @@ def table_of(lines, heading):
     return lines[first:rest[0] if rest else len(lines)]
 
 
-def main():
-    gpurt = sys.argv[1]
+def main(gpurt, folder):
+    os.chdir(folder)
+    subprocess.run([gpurt, "data", "make", "regression", "--samples", "64", "-o", DATA], stdout=subprocess.DEVNULL, check=True)
     for words, headings in COMMANDS:
         narrow = table_of(on_terminal(80, [gpurt] + words), headings[0])
         for line in narrow:
@@ -74,7 +83,8 @@ def main():
 
 if __name__ == "__main__":
     try:
-        main()
+        with tempfile.TemporaryDirectory() as folder:
+            main(os.path.realpath(sys.argv[1]), folder)
     except AssertionError as error:
         print(f"narrow.py: {error}", file=sys.stderr)
         sys.exit(1)
