@@ -105,6 +105,18 @@ static const char *value_text(const struct grt_archive_value *value, char room[3
     return room;
 }
 
+// With another average it would be another run; and with none the average would go on as the networks.
+static bool same_average(const struct grt_config *config, const struct grt_archive *archive) {
+    char name[GRT_ARCHIVE_VALUE_NAME], room[32], text[64];
+    value_name(name, "config", grt_config_key_info(GRT_CONFIG_EMA)->name);
+    const struct grt_archive_value *value = grt_archive_value(archive, name);
+    grt_config_value_text(config, GRT_CONFIG_EMA, text, sizeof text);
+    double made = value ? strtod(value_text(value, room), NULL) : 0, here = strtod(text, NULL);
+    return made == here ||
+           grt_fail(GRT_CONFIG, "%s was made with ema=%g; here it is %g, which is another run",
+                    archive->path[0] ? archive->path : "checkpoint", made, here);
+}
+
 bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *archive,
                          bool resume) {
     char name[GRT_ARCHIVE_VALUE_NAME], room[32];
@@ -124,7 +136,7 @@ bool grt_ppo_task_recall(struct grt_config *config, const struct grt_archive *ar
             ok = grt_config_set(config, key, value ? value_text(value, room) : "1");
         }
     }
-    return ok;
+    return ok && (!resume || same_average(config, archive));
 }
 
 bool grt_ppo_task_setting(const struct grt_archive *archive, uint32_t i,

@@ -60,6 +60,17 @@ expect 0 "${uav[@]}" --iterations 4 normalize_observations=true --checkpoint nor
 expect 0 "${uav[@]}" --iterations 2 normalize_observations=true --checkpoint again.h5
 expect 0 train uav --resume again.h5 --iterations 4 -q
 same again.h5 normal.h5
+# The average of a run is its own.
+expect 0 "${uav[@]}" --iterations 4 ema=0.9 --checkpoint mean.h5
+expect 0 "${uav[@]}" --iterations 2 ema=0.9 --checkpoint mean-part.h5
+cp mean-part.h5 mean-kept.h5
+for ema in 0 0.5; do
+    refuse 78 "mean-part.h5 was made with ema=0.9; here it is $ema, which is another run" train uav --resume mean-part.h5 --iterations 4 ema=$ema -q
+done
+same mean-part.h5 mean-kept.h5
+refuse 78 "whole.h5 was made with ema=0; here it is 0.9, which is another run" train uav --resume whole.h5 --iterations 5 ema=0.9 -q
+expect 0 train uav --resume mean-part.h5 --iterations 4 ema=0.9 -q
+same mean-part.h5 mean.h5
 # Copies that the device chose are in the same place of a checkpoint after a resume.
 few=(--env pendulum rollout_steps=3 evaluate_envs=2 hidden=8 -q)
 expect 0 train ppo "${few[@]}" --iterations 2 --checkpoint own.h5
