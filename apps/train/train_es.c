@@ -118,7 +118,9 @@ static void settings_of(struct train_es *t, const struct grt_archive *a) {
     t->no_normalise = t->no_normalise || !grt_archive_whole(a, "normalise", 1);
     t->step_size = t->step_size > 0 ? t->step_size : grt_archive_real(a, "step_size", 0);
     t->noise_std = t->noise_std > 0 ? t->noise_std : grt_archive_real(a, "noise_std", 0);
-    t->ema = t->ema > 0 ? t->ema : grt_archive_real(a, "ema", 0);
+    if (!grt_config_given(&t->trainer.config.settings, GRT_CONFIG_EMA)) {
+        t->ema = grt_archive_real(a, "ema", 0);
+    }
     t->env = t->env ? t->env : grt_archive_text(a, "env", NULL);
     t->algo = t->algo ? t->algo : grt_archive_text(a, "algo", NULL);
 }
