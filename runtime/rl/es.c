@@ -552,8 +552,11 @@ bool grt_es_evaluate(struct grt_es *es, uint32_t seed, struct grt_es_report *rep
     }
     const struct grt_rng_state trial = {{seed, 0}, {es->done, 0}};
     *report = (struct grt_es_report){.iteration = es->done};
-    if (!grt_es_average_in(es, true) || !grt_es_write(es->trial, &trial) ||
-        !run_timed(es, &es->evaluation, report) || !grt_es_average_in(es, false)) {
+    // A trial that fails leaves the policy its own parameters too.
+    bool in = grt_es_average_in(es, true);
+    bool ok = in && grt_es_write(es->trial, &trial) && run_timed(es, &es->evaluation, report);
+    bool out = in && grt_es_average_in(es, false);
+    if (!ok || !out) {
         return false;
     }
     if (report->stopped) {

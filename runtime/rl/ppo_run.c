@@ -288,6 +288,9 @@ bool grt_ppo_evaluate(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_p
     if (!ppo || !worlds || !report || (unsigned)trial >= GRT_PPO_TRIAL_COUNT) {
         return grt_fail(GRT_INVALID, "grt_ppo_evaluate: no PPO, worlds, trial or report");
     }
-    return grt_ppo_average(ppo, true) && evaluate(ppo, worlds, trial, seed, report) &&
-           grt_ppo_average(ppo, false);
+    // A trial that fails leaves the networks their own parameters too.
+    bool in = grt_ppo_average(ppo, true);
+    bool ok = in && evaluate(ppo, worlds, trial, seed, report);
+    bool out = in && grt_ppo_average(ppo, false);
+    return ok && out;
 }

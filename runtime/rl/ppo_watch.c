@@ -171,8 +171,9 @@ bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_
                       .copy = copy,
                       .copies = grt_worlds_copies(worlds)};
     *report = (struct grt_ppo_report){.iteration = ppo->done};
-    bool ok = grt_ppo_average(ppo, true) && grt_ppo_begin_trial(ppo, worlds, trial, seed) &&
-              make(&w, worlds) && read_state(&w);
+    bool in = grt_ppo_average(ppo, true);
+    bool ok =
+        in && grt_ppo_begin_trial(ppo, worlds, trial, seed) && make(&w, worlds) && read_state(&w);
     uint32_t length = grt_worlds_length(worlds);
     struct grt_ppo_moment moment = moment_of(&w, 0);
     bool more = ok && look(self, &moment);
@@ -181,8 +182,10 @@ bool grt_ppo_watch(struct grt_ppo *ppo, struct grt_worlds *worlds, enum grt_ppo_
         moment = moment_of(&w, t);
         more = ok && look(self, &moment);
     }
-    ok = ok && report_copy(&w, report) && grt_ppo_average(ppo, false);
+    ok = ok && report_copy(&w, report);
+    // An episode that fails leaves the networks their own parameters too.
+    bool out = in && grt_ppo_average(ppo, false);
     report->seconds = grt_seconds() - start;
     finish(&w);
-    return ok;
+    return ok && out;
 }

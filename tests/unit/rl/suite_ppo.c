@@ -353,6 +353,12 @@ static void fits_copies(const struct ppo_maker *m, struct grt_ppo_desc d, uint32
     grt_worlds_destroy(&d.worlds);
 }
 
+static bool looks_away(void *self, const struct grt_ppo_moment *moment) {
+    (void)self;
+    (void)moment;
+    return false;
+}
+
 // A device with smaller buffers: the sentence has the most copies and the most steps that fit, and
 // it is so.
 static void what_does_not_fit_says_what_does(void **state) {
@@ -387,10 +393,28 @@ static void what_does_not_fit_says_what_does(void **state) {
         TEST_REFUSED(grt_ppo_create(test.dev, &d), GRT_CONFIG, "rollout_steps");
         // Trials are asked for before a run begins.
         d.horizon = 2;
+        d.optim.ema = 0.5;
         made.ppo = grt_ppo_create(test.dev, &d);
+        iterate(made.ppo, 2);
         struct grt_worlds *trials = ppo_make_worlds(&m, 100 * m.copies, true);
         TEST_REFUSED(grt_ppo_prepare(made.ppo, trials), GRT_CONFIG, ": evaluate_envs=");
         copies = said(": evaluate_envs=");
+        // One that fails leaves the networks their own parameters, not the average.
+        struct grt_ppo_report report;
+        float *own = ppo_read(made.ppo->params.master), *average = ppo_read(made.ppo->average);
+        assert_memory_not_equal(own, average, made.ppo->params.elements * sizeof *own);
+        for (int watched = 0; watched < 2; watched++) {
+            TEST_REFUSED(watched
+                             ? grt_ppo_watch(made.ppo, trials, GRT_PPO_TRY_POLICY, 1, 0, looks_away,
+                                             NULL, &report)
+                             : grt_ppo_evaluate(made.ppo, trials, GRT_PPO_TRY_POLICY, 1, &report),
+                         GRT_CONFIG, ": evaluate_envs=");
+            float *left = ppo_read(made.ppo->params.master);
+            assert_memory_equal(left, own, made.ppo->params.elements * sizeof *own);
+            free(left);
+        }
+        free(own);
+        free(average);
         grt_worlds_destroy(&trials);
         trials = ppo_make_worlds(&m, copies, true);
         assert_true(grt_ppo_prepare(made.ppo, trials));
