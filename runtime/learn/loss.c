@@ -61,6 +61,8 @@ static bool check_targets(struct grt_graph *graph, const struct grt_loss_desc *d
     } else if (d->words > 0 ? d->words < words || grt_tensor_count(d->target) != rows * d->words
                             : d->sampled || d->word_first > 0) {
         why = "targets are fewer words than the loss wants";
+    } else if (d->words > 0 && d->target->dtype != GRT_U32 && d->target->dtype != GRT_F32) {
+        why = "targets beside others must be words, u32 or f32";
     } else if (weighted && !d->mass.buf) {
         why = "weights want room for the parts of their sum";
     } else if (d->words == 0 && (grt_tensor_count(d->target) != rows * words ||

@@ -260,7 +260,36 @@ static void losses(void **state) {
     check_all(cases, sizeof cases / sizeof cases[0]);
 }
 
+// Targets beside others are read as words: 16 bits each would be too few of them.
+static void narrow_targets(void **state) {
+    (void)state;
+    for (int weighted = 0; weighted < 2; weighted++) {
+        struct test_tensor y = test_tensor(test.dev, GRT_F32, 4, 3),
+                           target = test_tensor(test.dev, GRT_F16, 4, 2 + 2 * weighted),
+                           parts = test_tensor(test.dev, GRT_F32, GRT_LOSS_PARTS, 0),
+                           learning = test_tensor(test.dev, GRT_U32, GRT_LEARN_STATE_WORDS, 0);
+        struct grt_graph *graph = grt_graph_create(test.dev, "refused");
+        grt_op_loss(
+            graph, &(struct grt_loss_desc){.loss = weighted ? GRT_LOSS_MSE : GRT_LOSS_CROSS_ENTROPY,
+                                           .y = &y.tensor,
+                                           .dy = &y.tensor,
+                                           .target = &target.tensor,
+                                           .words = 2 + 2 * (uint32_t)weighted,
+                                           .sampled = weighted,
+                                           .mass = parts.tensor.range,
+                                           .parts = parts.tensor.range,
+                                           .state = learning.tensor.range});
+        TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, "must be words, u32 or f32");
+        grt_graph_destroy(&graph);
+        test_tensor_end(&y);
+        test_tensor_end(&target);
+        test_tensor_end(&parts);
+        test_tensor_end(&learning);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(linear), TEST_CASE(mlp), TEST_CASE(mlp_blocks), TEST_CASE(points), TEST_CASE(losses),
+    TEST_CASE(linear), TEST_CASE(mlp),    TEST_CASE(mlp_blocks),
+    TEST_CASE(points), TEST_CASE(losses), TEST_CASE(narrow_targets),
 };
 TEST_SUITE(grads, true, cases);
