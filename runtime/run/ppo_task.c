@@ -105,7 +105,7 @@ static const char *value_text(const struct grt_archive_value *value, char room[3
     return room;
 }
 
-// With another average it would be another run; and with none the average would go on as the networks.
+// With another average it would be another run; with none the average would go on as the networks.
 static bool same_average(const struct grt_config *config, const struct grt_archive *archive) {
     char name[GRT_ARCHIVE_VALUE_NAME], room[32], text[64];
     value_name(name, "config", grt_config_key_info(GRT_CONFIG_EMA)->name);
