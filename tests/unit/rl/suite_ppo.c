@@ -394,6 +394,7 @@ static void what_does_not_fit_says_what_does(void **state) {
         // Trials are asked for before a run begins.
         d.horizon = 2;
         d.optim.ema = 0.5;
+        d.epochs = 1;
         made.ppo = grt_ppo_create(test.dev, &d);
         iterate(made.ppo, 2);
         struct grt_worlds *trials = ppo_make_worlds(&m, 100 * m.copies, true);
