@@ -332,7 +332,8 @@ static void choose_forms(struct grt_dataset *data) {
     struct grt_dataset_info *info = &data->info;
     data->form_x = kept_form(kept_type(data->arrays, data->input_count), info->file_rows,
                              info->x_width / info->features, info->features);
-    data->form_y = kept_form(info->classes > 0
+    // Weights are kept as they are scaled: f16 may not hold that.
+    data->form_y = kept_form(info->classes > 0 || info->weighted
                                  ? GRT_ELEMENT_F32
                                  : kept_type(data->arrays + data->input_count, data->target_count),
                              info->file_rows, 1, info->y_width);

@@ -90,7 +90,7 @@ static void keep_dropped(const struct grt_dataset *data, const struct grt_findin
     free(answer);
 }
 
-// Whether it is known that targets, or weights, are what they are to be.
+// Whether it is known that targets are what they are to be.
 static bool recall_good(const struct grt_dataset *data, const char *what) {
     size_t size;
     void *known = recall(data, what, false, &size);
@@ -104,6 +104,17 @@ static bool recall_classes(const struct grt_dataset *data, uint32_t *classes) {
     bool good = known && size == sizeof *known && (*classes == 0 || *known < *classes);
     if (good && *classes == 0) {
         *classes = *known + 1;
+    }
+    free(known);
+    return good;
+}
+
+static bool recall_weights(struct grt_dataset *data) {
+    size_t size;
+    float *known = recall(data, "most weight", false, &size);
+    bool good = known && size == sizeof *known;
+    if (good) {
+        frexpf(*known, &data->weight_exponent);
     }
     free(known);
     return good;
@@ -159,7 +170,8 @@ static void take(struct grt_dataset *data, const struct grt_scan_desc *scan, boo
         keep(data, "shares", false, "1", 1);
     }
     if (scan->weights) {
-        keep(data, "weights", false, "1", 1);
+        keep(data, "most weight", false, &found->most_weight, sizeof found->most_weight);
+        frexpf(found->most_weight, &data->weight_exponent);
     }
     if (scan->classes) {
         keep(data, "classes", false, &found->most_class, sizeof found->most_class);
@@ -188,7 +200,7 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     struct grt_scan_desc scan = {
         .values = (drop || !late) && (x || y) && !recall_dropped(data, drop),
         .shares = desc->share_targets && !desc->no_targets && !late && !recall_good(data, "shares"),
-        .weights = desc->weights && !late && !recall_good(data, "weights"),
+        .weights = desc->weights && !recall_weights(data),  // late too: batches are scaled by it
         .classes =
             desc->class_targets && (classes == 0 || !late) && !recall_classes(data, &classes),
         .moments = desc->normalise && !desc->mean && !drop && !recall_moments(data),

@@ -35,6 +35,7 @@ struct grt_dataset {
     bool flat;  // inputs have different numbers of points: each lies in x as a whole
     enum grt_on_nan on_nan;
     bool share_targets;
+    int weight_exponent;  // the largest weight of a sample is from 0.5 to 1 times 2 to this
     struct grt_dataset_info info;
     struct grt_order order;
     uint64_t *dropped;
@@ -57,7 +58,7 @@ struct grt_reader *grt_reader_create(struct grt_dataset *data);
 void grt_reader_destroy(struct grt_reader **reader);
 
 enum grt_read_mode {
-    GRT_READ_CHECKED,  // what batches are: normalised; a number that is not finite is a fault
+    GRT_READ_CHECKED,  // what batches are: normalised, weights scaled; not finite is a fault
     GRT_READ_ANY,      // as it is in the file, as f32
     GRT_READ_WIDE,     // as it is in the file, as double: class numbers too
     GRT_READ_KEPT,     // checked, in the form in which rows are kept

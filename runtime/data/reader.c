@@ -9,6 +9,7 @@
 //                      |
 //                   staging -> each row to its place in the batch, converted
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -425,8 +426,8 @@ static bool read_kept(struct grt_reader *reader, const uint64_t *rows, uint32_t 
 
 // What is read of the file to be kept as it is there.
 static bool check_elements(const struct grt_array *form, const uint64_t *rows, uint32_t count,
-                           const unsigned char *elements, bool shares, uint32_t weights,
-                           const char *of, struct grt_fault *fault) {
+                           const unsigned char *elements, bool shares, const char *of,
+                           struct grt_fault *fault) {
     uint64_t width = form->shape[1] * form->shape[2];
     float *numbers = malloc(width * sizeof *numbers);
     if (!numbers) {
@@ -435,9 +436,8 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
         grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
-        good = (!weights || grt_check_weights(&rows[i], 1, numbers, width, fault)) &&
-               grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
-               (!shares || grt_check_shares(&rows[i], 1, numbers, width - weights, width, fault));
+        good = grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
+               (!shares || grt_check_shares(&rows[i], 1, numbers, width, width, fault));
     }
     free(numbers);
     return good;
@@ -456,11 +456,24 @@ static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mod
     }
     if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32) {
         return (form->element.type == GRT_ELEMENT_U8 && !shares) ||
-               check_elements(form, rows, count, of, shares, weights, what, fault);
+               check_elements(form, rows, count, of, shares, what, fault);
     }
     return (!weights || grt_check_weights(rows, count, of, width, fault)) &&
            grt_check_finite(rows, count, of, width, what, fault) &&
            (!shares || grt_check_shares(rows, count, of, width - weights, width, fault));
+}
+
+// Weights count by their shares of a sum. A power of two brings the largest below 1, exactly, so
+// that their unit is nothing to gradients in f16 and to sums in f32.
+static void scale_weights(const struct grt_dataset *data, uint32_t count, void *words) {
+    uint64_t width = data->info.y_width;
+    unsigned char *at = (unsigned char *)words + (width - 1) * 4;
+    for (uint32_t i = 0; i < count; i++, at += width * 4) {
+        float weight;
+        memcpy(&weight, at, sizeof weight);
+        weight = ldexpf(weight, -data->weight_exponent);
+        memcpy(at, &weight, sizeof weight);
+    }
 }
 
 bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const uint64_t *rows,
@@ -488,7 +501,11 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
     if (!good || !checked) {
         return good;
     }
-    return (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
+    good = (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
            (!y || !(odd[1] || data->share_targets || data->info.weighted) ||
             check_numbers(data, mode, rows, count, y, true, fault));
+    if (good && y && data->info.weighted) {
+        scale_weights(data, count, y);
+    }
+    return good;
 }

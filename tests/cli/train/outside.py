@@ -303,6 +303,20 @@ def sampled():
         assert abs(plain["loss"] - wanted) < 1e-5 * max(1, wanted) and plain["samples"] == found["samples"] == ROWS, (plain, wanted)
         run("predict", "--data", "d.h5", "--device", device, "--checkpoint", "heavy", "-o", "said.h5")
         shutil.rmtree("heavy")
+    # Weights count by their shares: in another unit, to the limits of f32, the same bits, in f16 too.
+    for power in -125, -33, 0, 23, 125:
+        with h5py.File("d.h5", "a") as f:
+            f[f"unit{power}"] = np.ldexp(heavy, power).astype("f4")
+    for words in (["loss=mse", "targets=both"], ["loss=cross_entropy", "targets=sort", "precision=f16"],
+                  ["loss=mse", "targets=both", "precision=f16", "on_nan=late", "cache=none"], ["loss=mse", "targets=both", "cache=device"]):
+        found = {}
+        for power in 0, -125, -33, 23, 125:
+            train("unit", "epochs=2", f"sample_weights=unit{power}", *words)
+            kept = weights(newest("unit"))
+            told = json.loads(run("eval", "--data", "d.h5", "--device", device, "--checkpoint", newest("unit"), "--format", "json"))
+            found[power] = [kept[0].tolist(), kept[1].tolist(), (told["rows"][0] if "rows" in told else told)["loss"]]
+            shutil.rmtree("unit")
+            assert found[power] == found[0], (words, power, found[power], found[0])
     for name, code, said in (("below", 65, "row 7 of the sample weights is -0.5"), ("hole", 65, "row 8 of the sample weights is nan"),
                              ("few", 65, f"'few' has {ROWS - 1}"), ("wide", 65, "one number a row is wanted"),
                              ("nothing", 65, "all 0"), ("nowhere", 65, "nowhere")):
