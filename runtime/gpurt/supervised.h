@@ -91,10 +91,11 @@ struct grt_mistake {
 };
 struct grt_classified {
     struct grt_evaluation evaluation;
-    double baseline;  // share of the class that is the most frequent one
+    double baseline;  // share, of weights where samples have some, of the class that has the most
     double weight;    // of all samples: their number, where they have no weights
     uint32_t classes;
-    uint64_t *confusion;  // [classes][classes], the right one first
+    double *class_weights;  // [classes], of the samples that are of a class
+    uint64_t *confusion;    // [classes][classes] samples, the right one first
     uint32_t height, width, channels;
     uint32_t mistake_count;
     struct grt_mistake mistakes[GRT_MISTAKES];  // the worst first

@@ -173,6 +173,7 @@ static void judge_row(struct grt_classified *c, const struct pass *p, const floa
     c->evaluation.accuracy += guess == truth ? weight : 0;
     c->evaluation.top5 += above < 5 ? weight : 0;
     c->weight += weight;
+    c->class_weights[truth] += weight;
     c->confusion[(uint64_t)truth * c->classes + guess]++;
     if (guess != truth) {
         keep_mistake(c, p,
@@ -195,16 +196,11 @@ static void judge(void *context, const struct pass *p, const struct grt_batch *b
 }
 
 static void sum_up(struct grt_classified *c) {
-    double samples = (double)c->evaluation.samples;
     c->evaluation.loss /= c->weight;
     c->evaluation.accuracy /= c->weight;
     c->evaluation.top5 = c->classes > 5 ? c->evaluation.top5 / c->weight : -1;
     for (uint32_t k = 0; k < c->classes; k++) {
-        uint64_t count = 0;
-        for (uint32_t g = 0; g < c->classes; g++) {
-            count += c->confusion[(uint64_t)k * c->classes + g];
-        }
-        c->baseline = fmax(c->baseline, (double)count / samples);
+        c->baseline = fmax(c->baseline, c->class_weights[k] / c->weight);
     }
 }
 
@@ -231,8 +227,9 @@ struct grt_classified *grt_classified_create(struct grt_dev *dev, const struct g
         c->width = info->height > 0 ? info->points / info->height : 0;
         c->channels = info->features;
         c->confusion = calloc(classes * classes, sizeof *c->confusion);
+        c->class_weights = calloc(classes, sizeof *c->class_weights);
     }
-    bool room = c && c->confusion;
+    bool room = c && c->confusion && c->class_weights;
     if (good && !room) {
         grt_fail(GRT_NO_MEMORY, "no host memory for classes");
     }
@@ -254,6 +251,7 @@ void grt_classified_destroy(struct grt_classified **classified) {
         free((*classified)->mistakes[i].image);
     }
     free((*classified)->confusion);
+    free((*classified)->class_weights);
     free(*classified);
     *classified = NULL;
 }
