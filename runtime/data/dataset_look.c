@@ -223,7 +223,9 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     bool good = grt_scan(data, &scan, &found);
     if (good && scan.weights && !(found.most_weight > 0.0f)) {
         grt_findings_finish(&found);
-        good = grt_fail(GRT_BAD_DATA, "%s: the sample weights are all 0: nothing would be learned",
+        good = grt_fail(GRT_BAD_DATA,
+                        "%s: the sample weights are all 0, so no sample counts: "
+                        "`sample_weights=none` leaves weights out",
                         data->path);
     }
     if (good) {

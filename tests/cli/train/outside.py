@@ -305,6 +305,16 @@ def sampled():
         assert abs(plain["loss"] - wanted) < 1e-5 * max(1, wanted) and plain["samples"] == found["samples"] == ROWS, (plain, wanted)
         run("predict", "--data", "d.h5", "--device", device, "--checkpoint", "heavy", "-o", "said.h5")
         shutil.rmtree("heavy")
+    # No sample counts: in the whole file, or in the part of it that is judged.
+    held = order(1, "--part", "validation")[:, 1]
+    with h5py.File("d.h5", "a") as f:
+        f["aside"] = np.where(np.isin(np.arange(ROWS), held), 0, 1.0)
+    for words in ["targets=both"], ["targets=sort", "loss=cross_entropy"]:
+        train("none", "epochs=1", *words)
+        judge = ["eval", "--data", "d.h5", "--device", device, "--checkpoint", newest("none"), "--part", "validation"]
+        for name in "nothing", "aside":
+            assert "`sample_weights=none` leaves weights out" in run(*judge, f"sample_weights={name}", code=65), (words, name)
+        shutil.rmtree("none")
     # Weights count by their shares: in another unit, to the limits of f32, the same bits, in f16 too.
     for power in -125, -33, 0, 23, 125:
         with h5py.File("d.h5", "a") as f:
