@@ -16,6 +16,7 @@ struct supervised_place {
     struct grt_loader_position position;
     double epoch_loss;  // sum over the samples of the running epoch
     uint64_t epoch_samples;
+    uint64_t epoch_idle;   // of these: in steps whose weights are all 0
     double best_accuracy;  // of classes; 0: none yet
     struct plateau plateau;
 };
@@ -46,7 +47,7 @@ struct supervised_loop {
     bool begun;   // the first step was settled
     bool apart;   // the meters begin anew: the first step is no part of any rate
     double loss;  // sum over the samples since the last log line
-    uint64_t loss_samples;
+    uint64_t loss_samples, loss_idle;
     struct supervised_noise noise;  // the same
     double newest_loss;
     double step_seconds, check_seconds;  // of a step; 0: not known yet

@@ -55,16 +55,21 @@ static struct grt_run_row step_row(const struct grt_supervised *s, double loss) 
     return row;
 }
 
+// Over samples; of steps that all were idle it is 0, as theirs are.
+static double mean_loss(double sum, uint64_t samples, uint64_t idle) {
+    return samples > idle ? sum / (double)(samples - idle) : samples > 0 ? 0 : NAN;
+}
+
 static void log_step(struct grt_supervised *s) {
     struct supervised_loop *l = &s->loop;
-    struct grt_run_row row = step_row(s, l->loss_samples ? l->loss / (double)l->loss_samples : NAN);
+    struct grt_run_row row = step_row(s, mean_loss(l->loss, l->loss_samples, l->loss_idle));
     if (l->noise.trace > 0 && l->noise.square > 0) {
         grt_run_row_set(&row, GRT_FIELD_GRAD_NOISE, l->noise.trace / l->noise.square);
     }
     grt_run_tell(s->driver, &row);
     l->step = (struct supervised_meter){.start = l->now};
     l->loss = 0;
-    l->loss_samples = 0;
+    l->loss_samples = l->loss_idle = 0;
     l->noise = (struct supervised_noise){0};
 }
 
@@ -84,7 +89,7 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
     struct supervised_place *p = &s->place;
     struct supervised_loop *l = &s->loop;
     struct grt_evaluation e = {.accuracy = -1, .top5 = -1};
-    double loss = p->epoch_samples ? p->epoch_loss / (double)p->epoch_samples : NAN;
+    double loss = mean_loss(p->epoch_loss, p->epoch_samples, p->epoch_idle);
     *row = row_of(s, GRT_RUN_EVALUATE, &l->epoch);
     grt_run_row_set(row, GRT_FIELD_TRAIN_LOSS, loss);
     row->score = -loss;
@@ -105,7 +110,7 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
                  : strcmp(best, "top5") == 0   ? e.top5
                                                : row->score;
     p->epoch_loss = 0;
-    p->epoch_samples = 0;
+    p->epoch_samples = p->epoch_idle = 0;
     l->epoch = l->step = (struct supervised_meter){.start = l->now};
     l->undecided = false;
 }
@@ -334,7 +339,9 @@ static void move_on(struct grt_supervised *s) {
     }
 }
 
-static void add_loss(struct grt_supervised *s, double loss, uint64_t samples) {
+// A step whose weights are all 0 has neither loss nor gradient, and is no part of a mean.
+static void add_loss(struct grt_supervised *s, double loss, double grad_norm, uint64_t samples) {
+    bool idle = s->task.info.weighted && loss == 0 && grad_norm == 0;
     s->loop.newest_loss = loss;
     // Overflowed gradients can still have a finite loss: count it.
     if (isfinite(loss)) {
@@ -342,6 +349,8 @@ static void add_loss(struct grt_supervised *s, double loss, uint64_t samples) {
         s->loop.loss_samples += samples;
         s->place.epoch_loss += loss * (double)samples;
         s->place.epoch_samples += samples;
+        s->loop.loss_idle += idle ? samples : 0;
+        s->place.epoch_idle += idle ? samples : 0;
     }
 }
 
@@ -372,7 +381,7 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
         l->noise.trace += noise.trace;
         l->noise.square += noise.square;
         move_on(s);
-        add_loss(s, (double)row.loss, samples);
+        add_loss(s, (double)row.loss, (double)row.grad_norm, samples);
         meter_add(&l->step, samples, g->done.stalled / g->done.steps);
         meter_add(&l->epoch, samples, g->done.stalled / g->done.steps);
         if (step_of(s) % s->task.config.log_interval == 0 || (last && g->ends)) {

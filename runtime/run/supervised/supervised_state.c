@@ -109,6 +109,7 @@ static bool set_values(const struct grt_supervised *run, uint64_t step, struct g
             grt_archive_set_text(a, BEST_METRIC, run->task.config.metric_for_best)) &&
            grt_archive_set_real(a, "epoch_loss", p->epoch_loss) &&
            grt_archive_set_whole(a, "epoch_samples", (int64_t)p->epoch_samples) &&
+           (p->epoch_idle == 0 || grt_archive_set_whole(a, "epoch_idle", (int64_t)p->epoch_idle)) &&
            (run->task.config.target_accuracy <= 0 ||
             grt_archive_set_real(a, "best_accuracy", p->best_accuracy)) &&
            (!run->falls || plateau_save(&p->plateau, a)) && grt_task_describe(&run->task, a);
@@ -179,6 +180,7 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
                      .batch = (uint64_t)grt_archive_whole(a, "batch", 0)},
         .epoch_loss = grt_archive_real(a, "epoch_loss", 0),
         .epoch_samples = (uint64_t)grt_archive_whole(a, "epoch_samples", 0),
+        .epoch_idle = (uint64_t)grt_archive_whole(a, "epoch_idle", 0),
         .best_accuracy = grt_archive_real(a, "best_accuracy", 0),
     };
     (void)driver;

@@ -315,6 +315,19 @@ def sampled():
         for name in "nothing", "aside":
             assert "`sample_weights=none` leaves weights out" in run(*judge, f"sample_weights={name}", code=65), (words, name)
         shutil.rmtree("none")
+    # Steps without weight are no part of the mean over steps.
+    drawn = order(1)
+    idle = np.isin(np.arange(ROWS), drawn[drawn[:, 0] % 2 == 0, 1])
+    with h5py.File("d.h5", "a") as f:
+        f["some"] = np.where(idle, 0, 1.0)
+    train("some", "epochs=1", "targets=both", "loss=mse", "sample_weights=some", "log_interval=1", "--log", "some.jsonl")
+    steps, sizes = [r["loss"] for r in rows("some.jsonl", "train")], np.bincount(drawn[:, 0])[1:]
+    assert all((loss == 0) == (k % 2 == 1) for k, loss in enumerate(steps)), steps
+    wanted = (np.array(steps) * sizes)[::2].sum() / sizes[::2].sum()
+    told = rows("some.jsonl", "evaluate")[-1]["train_loss"]
+    assert abs(told - wanted) < 1e-5 * wanted, (told, wanted, steps)
+    os.remove("some.jsonl")
+    shutil.rmtree("some")
     # Weights count by their shares: in another unit, to the limits of f32, the same bits, in f16 too.
     for power in -125, -33, 0, 23, 125:
         with h5py.File("d.h5", "a") as f:
