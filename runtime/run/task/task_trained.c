@@ -267,6 +267,16 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
             grt_config_copy(&task->config, config, callers[i]);
         }
     }
+    const char *weights = targets ? task_weights(&task->config) : NULL;
+    size_t length = weights ? strlen(weights) : 0;
+    if (length > 4 && strcmp(weights + length - 4, ".npy") == 0 &&
+        !grt_config_given(config, GRT_CONFIG_SAMPLE_WEIGHTS)) {
+        return grt_fail(GRT_CONFIG,
+                        "%s holds the weights of the samples of training: "
+                        "`sample_weights=FILE.npy` names those of %s, `sample_weights=none` leaves "
+                        "weights out",
+                        weights, task->config.data);
+    }
     struct grt_direct like = task_source_of(archive);
     task_source_names(task, config, like.input_names != NULL);
     double *numbers = task_feature_numbers(archive);

@@ -79,6 +79,12 @@ def same():
         assert name == "wval" or model(name) == model("wh5"), name
     run("predict", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "-o", "said.npy")
     assert "heavy" in run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", code=65)
+    # A .npy of weights is of the samples of training; an evaluation names its own.
+    np.save("w2.npy", heavy[::-1].copy())
+    judge = ["eval", "--data", "x.npy", "--checkpoint", "wnpy", "--device", "ref:0", "--format", "csv", "targets=y.npy"]
+    assert "w.npy holds the weights of the samples of training: `sample_weights=FILE.npy`" in run(*judge, code=78)
+    losses = {run(*judge, f"sample_weights={name}").splitlines()[1].split(",")[1] for name in ("w.npy", "w2.npy", "none")}
+    assert len(losses) == 3, losses
     assert "is target and weight" in train("never", "--data", "w.csv", "targets=heavy", "sample_weights=heavy", code=65)
     assert "sample_weights=w.npy" in train("never", "--data", "x.npy", "targets=y.npy", "sample_weights=w", code=78)
     with open("hole_w.csv", "w") as f:
