@@ -181,6 +181,9 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
         target = array && is_in(&init->config->targets, name_of(array)) ? array : NULL;
     }
     target = aimed ? target : find_target(file);
+    // A .npy is one array without a name, and its targets are another one.
+    const char *ending = strrchr(init->data, '.');
+    bool nameless = ending && strcmp(ending, ".npy") == 0;
     bool alone = strcmp(init->kind->name, "simclr") == 0;
     char inputs[GRT_CONFIG_TEXT_SIZE] = "";
     uint32_t count = 0;
@@ -217,10 +220,10 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
                    init->data, name_of(target), target->dtype);
         return COMMAND_DATA;
     }
-    bool good =
-        set(init, GRT_CONFIG_DATA, init->data) && (given || set(init, GRT_CONFIG_INPUTS, inputs));
+    bool good = set(init, GRT_CONFIG_DATA, init->data) &&
+                (given || nameless || set(init, GRT_CONFIG_INPUTS, inputs));
     if (!alone) {
-        good = good && (aimed || set(init, GRT_CONFIG_TARGETS, name_of(target))) &&
+        good = good && (aimed || nameless || set(init, GRT_CONFIG_TARGETS, name_of(target))) &&
                set(init, GRT_CONFIG_LOSS, classes ? "cross_entropy" : "mse");
     }
     return good ? COMMAND_OK : command_exit_of(grt_last_status());

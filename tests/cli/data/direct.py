@@ -136,6 +136,9 @@ def same():
         assert f["model/layers.0/weight"].shape[1] == 2
     run("init", "supervised", "--data", "a.h5", "--inputs", "half", "--targets", "y", "-o", "half.yaml", "--device", "ref:0")
     assert 'inputs: ["half"]' in open("half.yaml").read() and "takes no" in run("init", "es", "--fill", "0", code=64)
+    run("init", "supervised", "--data", "x.npy", "--targets", "y.npy", "-o", "one.yaml", "--device", "ref:0")
+    assert "\ninputs:" not in open("one.yaml").read() and 'targets: ["y.npy"]' in open("one.yaml").read(), open("one.yaml").read()
+    train("one", "--config", "one.yaml")
     train("half2", "--data", "a.npz", "inputs=half")
     assert model("half2") == model("half")
     assert "f16" in run("data", "info", "a.npz") and "80 x 3" in run("data", "info", "a.csv")
