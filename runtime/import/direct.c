@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +49,9 @@ static uint64_t digest_names(const char *const *names, uint32_t number, uint64_t
 bool grt_direct_known(const char *path) {
     const char *slash = path ? strrchr(path, '/') : NULL;
     const char *ending = path ? strrchr(slash ? slash : path, '.') : NULL;
-    bool known = !ending || (strcmp(ending, ".parquet") != 0 && strcmp(ending, ".pq") != 0);
+    bool known = !ending || (strcasecmp(ending, ".parquet") != 0 && strcasecmp(ending, ".pq") != 0);
+    // A file that is not there is told of by who opens it.
+    known = known || access(path, F_OK) != 0;
     return known || grt_fail(GRT_BAD_DATA,
                              "%s: Parquet is not read; python3 -c \"import pandas; "
                              "pandas.read_parquet('%s').to_csv('%.*s.csv', index=False)\" makes a "

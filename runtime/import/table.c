@@ -164,8 +164,9 @@ static int by_bytes(const void *a, const void *b) {
     return one && other ? strcmp(one, other) : 0;
 }
 
-// The column of a name, or of a number from 1 on.
-static bool find_column(const struct table *t, const char *name, uint32_t *column) {
+// The column of a name, or of a number from 1 on; `remedy` ends the sentence where there is none.
+static bool find_column(const struct table *t, const char *name, const char *remedy,
+                        uint32_t *column) {
     char *end = NULL;
     for (uint32_t i = 0; i < t->columns; i++) {
         if (strcmp(t->names[i], name) == 0) {
@@ -179,9 +180,9 @@ static bool find_column(const struct table *t, const char *name, uint32_t *colum
         return true;
     }
     const char *closest = grt_closest(name, (const void *)t->names, t->columns, sizeof *t->names);
-    return grt_fail(GRT_BAD_DATA, "%s: no column '%.60s'; %s%.60s%s", t->desc->source, name,
+    return grt_fail(GRT_BAD_DATA, "%s: no column '%.60s'; %s%.60s%s%s", t->desc->source, name,
                     closest ? "did you mean '" : "the first is '", closest ? closest : t->names[0],
-                    closest ? "'?" : "'");
+                    closest ? "'?" : "'", remedy);
 }
 
 // Names that are kept find the columns of other files: each that is taken has one of its own.
@@ -222,13 +223,14 @@ static bool choose_columns(struct table *t) {
     t->target_count = d->no_targets ? 0 : d->target_count > 0 ? d->target_count : 1;
     t->targets[0] = t->columns - 1;
     if (d->weights) {
-        good = find_column(t, d->weights, &t->weights);
+        good =
+            find_column(t, d->weights, "; `sample_weights=none` leaves weights out", &t->weights);
         if (good && t->weights == t->targets[0] && t->columns > 1) {
             t->targets[0]--;
         }
     }
     for (uint32_t i = 0; good && !d->no_targets && i < d->target_count; i++) {
-        good = find_column(t, d->targets[i], &t->targets[i]);
+        good = find_column(t, d->targets[i], "", &t->targets[i]);
     }
     for (uint32_t i = 0; good && i < t->target_count; i++) {
         taken[t->targets[i]] = true;
@@ -241,7 +243,7 @@ static bool choose_columns(struct table *t) {
         taken[t->weights] = true;
     }
     for (uint32_t i = 0; good && i < d->input_count; i++) {
-        good = find_column(t, d->inputs[i], &t->inputs[i]);
+        good = find_column(t, d->inputs[i], "", &t->inputs[i]);
         t->input_count = i + 1;
         if (good && taken[t->inputs[i]]) {
             good = grt_fail(GRT_BAD_DATA, "%s: column '%.60s' is input and target or weight",

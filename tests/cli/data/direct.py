@@ -78,7 +78,9 @@ def same():
         train(name, *words)
         assert name == "wval" or model(name) == model("wh5"), name
     run("predict", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "-o", "said.npy")
-    assert "heavy" in run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", code=65)
+    told = run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", code=65)
+    assert "no column 'heavy'" in told and "; `sample_weights=none` leaves weights out" in told, told
+    run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "sample_weights=none")
     # A .npy of weights is of the samples of training; an evaluation names its own.
     np.save("w2.npy", heavy[::-1].copy())
     judge = ["eval", "--data", "x.npy", "--checkpoint", "wnpy", "--device", "ref:0", "--format", "csv", "targets=y.npy"]
@@ -124,6 +126,11 @@ def same():
     open("p.parquet", "wb").write(b"PAR1")
     for words in ["train", "supervised", "--data", "p.parquet"], ["data", "info", "p.parquet"], ["data", "import", "p.parquet", "-o", "p.h5"]:
         assert "pandas.read_parquet('p.parquet').to_csv('p.csv', index=False)" in run(*words, code=65), words
+    os.rename("p.parquet", "q.PARQUET")
+    assert "pandas.read_parquet('q.PARQUET').to_csv('q.csv', index=False)" in run("data", "info", "q.PARQUET", code=65)
+    for words in ["train", "supervised", "--data", "none.pq"], ["data", "info", "none.pq"]:
+        told = run(*words, code=66)
+        assert "none.pq" in told and "Parquet" not in told, told
     # What is looked at, and what a config begins with.
     with open("gap.csv", "w") as f:
         f.write("a,b,price,note\n1,,3,u\n2,5,4,v\n4,6,5,w\n7,8,1,w\n")
