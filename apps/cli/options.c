@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_list.h"
 #include "watch.h"
 
 #define WHY(...) (snprintf(why, RANGES_WHY, __VA_ARGS__), false)
@@ -194,6 +195,13 @@ struct grt_dev_desc options_device_desc(const struct options *options) {
 
 struct grt_dev *options_open_device(const struct options *options) {
     struct grt_dev_desc desc = options_device_desc(options);
+    if (desc.device && devices_count(desc.device) > 1) {
+        grt_fail(GRT_NO_DEVICE,
+                 "'%s' names several devices, and this works on one: lists are for `train`, and as "
+                 "--device for `tune` and `bench`",
+                 desc.device);
+        return NULL;
+    }
     struct grt_dev *dev = watch_check(options) ? grt_dev_create(&desc) : NULL;
     if (dev && !watch_begin(options, dev)) {
         grt_dev_destroy(&dev);

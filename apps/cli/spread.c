@@ -18,32 +18,6 @@
 #define MOST_DEVICES 64
 #define MOST_BYTES (256u << 20)  // of what one of them writes
 
-// Where a word of a list ends. A comma in parentheses is part of a device's name: "llvmpipe (LLVM
-// 15.0.6, 256 bits)".
-static size_t word_length(const char *word) {
-    size_t length = 0;
-    for (int open = 0; word[length] && (word[length] != ',' || open > 0); length++) {
-        open += (word[length] == '(') - (word[length] == ')');
-    }
-    return length;
-}
-
-uint32_t devices_count(const char *list) {
-    uint32_t count = 1;
-    for (const char *at = list + word_length(list); *at; at += 1 + word_length(at + 1)) {
-        count++;
-    }
-    return count;
-}
-
-void devices_word(const char *list, uint32_t i, char *word, size_t size) {
-    const char *begin = list;
-    for (uint32_t k = i % devices_count(list); k > 0; k--) {
-        begin += word_length(begin) + 1;
-    }
-    snprintf(word, size, "%.*s", (int)word_length(begin), begin);
-}
-
 bool devices_number(const struct grt_dev_list *list, const char *backend, const char *word,
                     char *name, size_t size) {
     const struct grt_dev_info *best =
@@ -267,6 +241,8 @@ int spread_devices(const char *verb, int argc, char **argv) {
         code = COMMAND_USAGE;
         if (count > MOST_DEVICES || !children) {
             talk_error("--device: at most %d devices", MOST_DEVICES);
+        } else if (!devices_named(line.device)) {
+            code = COMMAND_USAGE;
         } else if (line.bad) {
             talk_error("%s is of one device, and --device names %u", line.bad, count);
         } else if (line.csv) {

@@ -4,12 +4,8 @@
 #ifndef APPS_SPREAD_H
 #define APPS_SPREAD_H
 
+#include "device_list.h"
 #include "gpurt/device.h"
-
-// How many devices a list names. A comma within parentheses is part of a name.
-uint32_t devices_count(const char *list);
-// The i-th of them, which begin anew behind the last.
-void devices_word(const char *list, uint32_t i, char *word, size_t size);
 
 // "1" is the second device of the API that would be chosen: its selector. False with the sentence.
 bool devices_number(const struct grt_dev_list *list, const char *backend, const char *word,

@@ -51,8 +51,12 @@ int train_config_settings(struct grt_config *c, const char *file, const char **w
 }
 
 void train_config_devices(const struct grt_config *c, struct options *o) {
-    if (!o->device && *c->device) {
+    // What a config says stands above the environment, which is there for all commands.
+    bool meant = o->device && o->device == getenv("GPURT_DEVICE");
+    if ((!o->device || meant) && *c->device) {
         o->device = c->device;
+    } else if (meant && strcmp(c->backend, "auto") != 0) {
+        o->device = NULL;
     }
     if (strcmp(o->backend, "auto") == 0) {
         o->backend = c->backend;

@@ -70,7 +70,7 @@ static bool whole(const char *text) {
 }
 
 bool trainer_ranks_device(const struct options *o, uint32_t number, char *device, size_t size) {
-    const char *given = o->device ? o->device : getenv("GPURT_DEVICE");
+    const char *given = o->device;
     device[0] = '\0';
     if (given && *given) {
         devices_word(given, number, device, size);
@@ -153,9 +153,12 @@ size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
 }
 
 int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
-    const char *given = t->config.common.device ? t->config.common.device : getenv("GPURT_DEVICE");
+    const char *given = t->config.common.device;
     if (!given || !*given || devices_count(given) == 1 || grt_comm_launched(NULL)) {
         return -1;
+    }
+    if (!devices_named(given)) {
+        return COMMAND_USAGE;
     }
     char count[16], self[4096];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -34,6 +34,18 @@ same one.h5 listed.h5
 GPURT_DEVICE=ref,ref expect 0 "${es[@]}" --checkpoint meant.h5
 same one.h5 meant.h5
 [ "$(grep -c '^rank [0-9]* *ref:0 ' err)" -eq 2 ] || wrong "two devices of GPURT_DEVICE are not two ranks"
+# A config stands above the environment; nothing is started for a list that is not whole.
+echo 'device: ref' >typed.yaml
+GPURT_DEVICE=ref,ref expect 0 "${es[@]}" --config typed.yaml --checkpoint typed.h5
+same one.h5 typed.h5
+grep -q '^rank ' err && wrong "GPURT_DEVICE beats the device of a config"
+for list in ref, , ,ref; do
+    GPURT_DEVICE=$list expect 64 "${es[@]}" --checkpoint never.h5
+    told "'$list' have an empty entry"
+    [ "$(wc -l <err)" -eq 1 ] || wrong "more than a line for GPURT_DEVICE=$list"
+done
+GPURT_DEVICE=ref,ref expect 69 bench launch --count 1
+told "'ref,ref' names several devices"
 standing=(train standing --num-envs 2 --num-dirs 4 --episode-length 20 --iterations 2 --algo es)
 expect 0 "${standing[@]}" --device ref --checkpoint alone.h5
 ranks 0 2 "${standing[@]}" --device ref --checkpoint both.h5
