@@ -328,7 +328,7 @@ def sampled():
     assert abs(told - wanted) < 1e-5 * wanted, (told, wanted, steps)
     os.remove("some.jsonl")
     shutil.rmtree("some")
-    # Weights count by their shares: in another unit, to the limits of f32, the same bits, in f16 too.
+    # Weights count by their shares: in any unit, to the limits of f32, the same bits, f16 too.
     for power in -125, -33, 0, 23, 125:
         with h5py.File("d.h5", "a") as f:
             f[f"unit{power}"] = np.ldexp(heavy, power).astype("f4")
