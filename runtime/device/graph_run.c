@@ -2,10 +2,9 @@
 // Baking and running.
 //
 // Commands are cut into submits that should each stay below max_submit_ms, and where the host has a
-// turn. Before the first run the
-// costs are guessed from the bytes touched; the first run is timed segment by segment, and where
-// the guess was off the cuts are made anew, once. After that nothing is allocated and nothing
-// waited for.
+// turn. Before the first run the costs are guessed from the bytes touched; the first run is timed
+// segment by segment, and where the guess was off the cuts are made anew, once. After that nothing
+// is allocated and nothing waited for.
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,7 +101,8 @@ static uint32_t hosts_before(const struct grt_graph *graph, uint32_t host, uint3
     return host;
 }
 
-// Behind which command each range is told of: the last that writes to it, or the first of all.
+// Behind which command each range is told of: the last that uses it, or the first of all. A command
+// that only reads counts, too: who is told may change the range.
 static void find_told(struct grt_graph *graph) {
     for (uint32_t i = 0; i < graph->told_count && graph->count > 0; i++) {
         struct grt_told told = graph->told[i];
@@ -111,7 +111,7 @@ static void find_told(struct grt_graph *graph) {
             struct grt_use uses[GRT_MAX_BINDINGS];
             uint32_t count = grt_cmd_uses(&graph->cmds[told.behind], uses);
             for (uint32_t k = 0; k < count; k++) {
-                found |= uses[k].write && grt_ranges_overlap(&uses[k].range, &told.range);
+                found |= grt_ranges_overlap(&uses[k].range, &told.range);
             }
         }
         uint32_t at = i;

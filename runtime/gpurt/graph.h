@@ -69,9 +69,10 @@ GRT_API void grt_graph_aside(struct grt_graph *graph);
 // graph copies from and to, and may take its time: an exchange between processes.
 GRT_API void grt_graph_host(struct grt_graph *graph, bool (*turn)(void *context, uint64_t number),
                             void *context, uint64_t number);
-// Each run calls told() for every range, with its number: once all that writes to the range is
-// queued, and before more is. What told() queues runs between. So what is done early can be used
-// while the rest still runs. Before the bake; `count` ranges are kept, and the context is not.
+// Each run calls told() for every range, with its number: once all that uses the range is
+// queued, and before more is. What told() queues runs between, and may change the range. So what is
+// done early can be used while the rest still runs. Before the bake; `count` ranges are kept, and
+// the context is not.
 typedef bool grt_graph_told_fn(void *context, uint32_t number);
 struct grt_graph_tell {
     const struct grt_range *ranges;

@@ -536,6 +536,74 @@ static void shared(void **state) {
     grt_learner_destroy(&learner);
 }
 
+// linear, batch norm, relu, linear.
+static struct grt_module *make_normed(const void *of) {
+    (void)of;
+    struct grt_module *parts[] = {grt_linear_create(grt_linear_desc(.outputs = WIDTH)),
+                                  grt_batch_norm_create(NULL), grt_activation_create(GRT_ACT_RELU),
+                                  grt_linear_create(grt_linear_desc(.outputs = 2))};
+    return grt_sequence_create(parts, 4);
+}
+
+// Backward of a batch norm reads the gradients of its weight and bias: the bucket that has them is
+// added up behind that. So two micro-batches of the same samples come to twice the gradients of
+// one, to the bit.
+static void shared_with_norm(void **state) {
+    (void)state;
+    const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    struct grt_learner_desc desc = desc_of(&behind);
+    desc.make = make_normed;
+    desc.accumulate = 1;
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_true(learner && grt_learner_alloc(learner));
+    struct grt_share *share = grt_share_create(&(struct grt_share_desc){learner, 2, 0, 4});
+    assert_non_null(share);
+    struct grt_graph *leaves[2];
+    for (uint32_t k = 0; k < 2; k++) {
+        leaves[k] = grt_learner_gradients(
+            learner, grt_step_desc(.x = {s.bx}, .y = {s.by}, .rows = NETWORK_SAMPLES,
+                                   .samples = 2 * NETWORK_SAMPLES, .tell = grt_share_tell(share, k)));
+        assert_non_null(leaves[k]);
+    }
+    enum { TENSORS = 6 };
+    const struct grt_tensor *grad;
+    float *once[TENSORS];
+    learn_run(leaves[0], 1);
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        grad = grt_learner_tensor(learner, GRT_TENSOR_GRAD, i, NULL);
+        assert_non_null(grad);
+        once[i] = learn_read(grad);
+    }
+    assert_null(grt_learner_tensor(learner, GRT_TENSOR_GRAD, TENSORS, NULL));
+    for (uint32_t again = 0; again < 2; again++) {
+        assert_true(grt_share_begin(share));
+        for (uint32_t k = 0; k < 2; k++) {
+            assert_true(grt_share_leaf(share, k, leaves[k]));
+        }
+        for (uint32_t i = 0; i < TENSORS; i++) {
+            grad = grt_learner_tensor(learner, GRT_TENSOR_GRAD, i, NULL);
+            float *sum = learn_read(grad);
+            bool any = false;
+            for (uint64_t n = 0; n < grt_tensor_count(grad); n++) {
+                assert_true(sum[n] == 2 * once[i][n]);
+                any |= sum[n] != 0;
+            }
+            assert_true(any);
+            free(sum);
+        }
+    }
+    for (uint32_t i = 0; i < TENSORS; i++) {
+        free(once[i]);
+    }
+    for (uint32_t k = 0; k < 2; k++) {
+        grt_graph_destroy(&leaves[k]);
+    }
+    grt_share_destroy(&share);
+    grt_learner_destroy(&learner);
+    network_samples_end(&s);
+}
+
 // A whole snapshot that is lent stays as it is while others are taken. There is always a place for
 // the next: what cannot be lent then is copied, until one comes back.
 static void lent(void **state) {
@@ -603,5 +671,6 @@ static void lent(void **state) {
 
 static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
                                           TEST_CASE(lent),    TEST_CASE(computed_again),
-                                          TEST_CASE(resumed), TEST_CASE(shared)};
+                                          TEST_CASE(resumed), TEST_CASE(shared),
+                                          TEST_CASE(shared_with_norm)};
 TEST_SUITE(buffers, true, cases);
