@@ -191,13 +191,14 @@ static struct grt_graph *make_take(const struct grt_share *s, uint32_t bucket) {
     return baked(graph);
 }
 
+// On the main lane, behind backward, which uses other parts of the same buffer: two queues may not
+// have one buffer at a time (OpenCL).
 static struct grt_graph *make_give(const struct grt_share *s, const struct bucket *b) {
     struct grt_graph *graph = grt_graph_create(s->dev, "sum of ranks");
     uint64_t at = b->at * sizeof(float);
     if (!graph) {
         return NULL;
     }
-    grt_graph_aside(graph);
     for (uint32_t i = b->first; i < b->end; i++) {
         at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->up, at, false);
     }
@@ -477,8 +478,4 @@ double grt_share_settle(struct grt_share *s, uint32_t leaves) {
         squares += (double)s->rest[i];
     }
     return squares;
-}
-
-bool grt_share_end(struct grt_share *s) {
-    return s->alone || grt_dev_after(s->dev, GRT_LANE_MAIN, grt_dev_mark(s->dev, GRT_LANE_ASIDE));
 }

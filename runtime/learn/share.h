@@ -10,7 +10,7 @@
 //     host, beside it             sum, give | ...
 //
 // The gradients are cut into buckets, those of the last layers first: a piece can be waited for,
-// exchanged and given back while backward is still on its way to the first layers. The last piece
+// exchanged while backward is still on its way to the first layers. The last piece
 // is the rest: squares of the gradients' lengths, parts of the loss, of weights, and what
 // modules keep (running statistics). What they keep is a mean over micro-batches, each of which
 // begins with what was kept before the step. A learner that shares with nobody has the rest alone.
@@ -59,13 +59,11 @@ struct grt_share_piece {
 uint32_t grt_share_pieces(const struct grt_share *share);
 // Waits until the device has it.
 bool grt_share_take(struct grt_share *share, uint32_t i, struct grt_share_piece *piece);
-// Sends it back, while backward goes on.
+// Sends it back, behind backward: what is queued from here on has it.
 bool grt_share_give(struct grt_share *share, uint32_t i);
 // Of the last piece, before it is given: what modules keep becomes the mean over so many
 // micro-batches. Returns the sum of the squares of the micro-batches' gradients.
 double grt_share_settle(struct grt_share *share, uint32_t leaves);
-// What is queued from here on has all that was given.
-bool grt_share_end(struct grt_share *share);
 
 #ifdef __cplusplus
 }

@@ -375,11 +375,16 @@ static void told_behind_last_use(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    KIT_CASE(dependences_by_byte_range),         KIT_CASE(dependences_of_dispatches),
-    KIT_CASE(one_barrier_serves_all_before),     KIT_CASE(upload_compute_readback),
-    KIT_CASE(replayed_without_waiting),          KIT_CASE(runs_without_allocating),
-    KIT_CASE(graphs_follow_each_other),          KIT_CASE(phases),
-    KIT_CASE(buffer_destroyed_before_its_graph), KIT_CASE(turns_of_the_host),
+    KIT_CASE(dependences_by_byte_range),
+    KIT_CASE(dependences_of_dispatches),
+    KIT_CASE(one_barrier_serves_all_before),
+    KIT_CASE(upload_compute_readback),
+    KIT_CASE(replayed_without_waiting),
+    KIT_CASE(runs_without_allocating),
+    KIT_CASE(graphs_follow_each_other),
+    KIT_CASE(phases),
+    KIT_CASE(buffer_destroyed_before_its_graph),
+    KIT_CASE(turns_of_the_host),
     KIT_CASE(told_behind_last_use),
 };
 TEST_SUITE(graph, true, cases);

@@ -519,7 +519,6 @@ static void shared(void **state) {
                 }
                 assert_true(grt_share_give(share, i));
             }
-            assert_true(grt_share_end(share));
             move(learner, found, false);
             for (uint32_t i = 0; i < SHARED; i++) {
                 bool kept = i >= GRADS + LOSSES, given = others || i >= GRADS;
@@ -561,9 +560,10 @@ static void shared_with_norm(void **state) {
     assert_non_null(share);
     struct grt_graph *leaves[2];
     for (uint32_t k = 0; k < 2; k++) {
-        leaves[k] = grt_learner_gradients(
-            learner, grt_step_desc(.x = {s.bx}, .y = {s.by}, .rows = NETWORK_SAMPLES,
-                                   .samples = 2 * NETWORK_SAMPLES, .tell = grt_share_tell(share, k)));
+        leaves[k] = grt_learner_gradients(learner, grt_step_desc(.x = {s.bx}, .y = {s.by},
+                                                                 .rows = NETWORK_SAMPLES,
+                                                                 .samples = 2 * NETWORK_SAMPLES,
+                                                                 .tell = grt_share_tell(share, k)));
         assert_non_null(leaves[k]);
     }
     enum { TENSORS = 6 };
@@ -669,8 +669,8 @@ static void lent(void **state) {
     network_samples_end(&s);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived),
-                                          TEST_CASE(lent),    TEST_CASE(computed_again),
-                                          TEST_CASE(resumed), TEST_CASE(shared),
-                                          TEST_CASE(shared_with_norm)};
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(running),         TEST_CASE(archived), TEST_CASE(lent),
+    TEST_CASE(computed_again),  TEST_CASE(resumed),  TEST_CASE(shared),
+    TEST_CASE(shared_with_norm)};
 TEST_SUITE(buffers, true, cases);
