@@ -118,8 +118,9 @@ struct grt_dev_fns {
     bool (*wait)(struct grt_dev *dev);
 
     // On: lists of the main lane may wait for each other and go to the driver together, until
-    // something is waited for or it is switched off. NULL where nothing is gained.
-    void (*hold)(struct grt_dev *dev, bool on);
+    // something is waited for or it is switched off or on again. False, and the device is lost,
+    // where the driver refuses them. NULL where nothing is gained.
+    bool (*hold)(struct grt_dev *dev, bool on);
 
     // Marks of lanes (see device.h), from 1 on and growing; several times a step. All four are NULL
     // where cmds_run has finished the list when it returns. lane_after is called only when

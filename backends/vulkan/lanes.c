@@ -99,11 +99,17 @@ static bool submit(struct gvk_dev *dev, struct gvk_lane *lane, const VkCommandBu
     return true;
 }
 
-// Submits what is held.
+// Submits what is held. Whoever queued it was told that it will run and may have marks of it, so a
+// driver that refuses it closes the device.
 static bool flush(struct gvk_dev *dev, struct gvk_lane *lane) {
     uint32_t count = lane->held_count;
     lane->held_count = 0;
-    return count == 0 || submit(dev, lane, lane->held, count, lane->submitted);
+    if (count == 0 || submit(dev, lane, lane->held, count, lane->submitted)) {
+        return true;
+    }
+    lane->submitted--;  // no wait is for what never comes
+    dev->base.status = GRT_LOST;
+    return false;
 }
 
 bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) {
@@ -121,11 +127,11 @@ bool gvk_submit(struct gvk_dev *dev, enum grt_lane which, VkCommandBuffer cmds) 
     return lane->held_count < GVK_HELD || flush(dev, lane);
 }
 
-void gvk_hold(struct grt_dev *base, bool on) {
+bool gvk_hold(struct grt_dev *base, bool on) {
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_lane *lane = &dev->lanes[GRT_LANE_MAIN];
     lane->holds = on;
-    flush(dev, lane);
+    return flush(dev, lane);
 }
 
 bool gvk_lane_wait(struct grt_dev *base, enum grt_lane which, uint64_t mark) {

@@ -246,8 +246,9 @@ bool gvk_lanes_create(struct gvk_dev *dev, const struct gvk_physical *physical);
 void gvk_lanes_destroy(struct gvk_dev *dev);
 // Queues a command buffer; allocates nothing.
 bool gvk_submit(struct gvk_dev *dev, enum grt_lane lane, VkCommandBuffer cmds);
+// Lists of the main lane wait for each other from now on, or no more; submits those that do.
+bool gvk_hold(struct grt_dev *base, bool on);
 // Waits until a lane has come to a mark.
-void gvk_hold(struct grt_dev *base, bool on);
 bool gvk_lane_wait(struct grt_dev *base, enum grt_lane lane, uint64_t mark);
 bool gvk_wait(struct grt_dev *base);
 uint64_t gvk_lane_mark(struct grt_dev *base, enum grt_lane lane);

@@ -485,10 +485,14 @@ bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {
     return mark == 0 || dev->lanes < 2 || dev->fns->lane_after(dev, lane, mark);
 }
 
-void grt_dev_hold(struct grt_dev *dev, bool on) {
-    if (dev && dev->fns->hold && dev->status == GRT_OK) {
-        dev->fns->hold(dev, on);
+bool grt_dev_hold(struct grt_dev *dev, bool on) {
+    if (!dev) {
+        return grt_fail(GRT_INVALID, "grt_dev_hold: no device");
     }
+    if (dev->status != GRT_OK) {
+        return on && grt_dev_usable(dev);  // off: what failed was said
+    }
+    return !dev->fns->hold || dev->fns->hold(dev, on);
 }
 
 bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark) {

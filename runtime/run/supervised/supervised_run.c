@@ -318,10 +318,8 @@ static bool queue_ahead(struct grt_supervised *s) {
             break;
         }
         // H200, Vulkan: 15 us are between submits, and an epoch of 27 steps, 2.6 ms, had seven.
-        grt_dev_hold(s->desc.dev, most > 1);
-        bool good = queue_segment(s, steps);
-        grt_dev_hold(s->desc.dev, false);
-        if (!good) {
+        bool good = grt_dev_hold(s->desc.dev, most > 1) && queue_segment(s, steps);
+        if (!grt_dev_hold(s->desc.dev, false) || !good) {
             return false;
         }
     }

@@ -63,7 +63,7 @@ static void uploads_take_turns(void **state) {
     // The first round times each graph and waits for it; in the others all are in flight, in the
     // last two held where nothing lies between.
     for (int round = 0; round < 4; round++) {
-        grt_dev_hold(test.dev, round >= 2);
+        assert_true(grt_dev_hold(test.dev, round >= 2));
         uint64_t read[2] = {0};
         memset(got, 0xff, 4ull * ROUNDS * WORDS);
         assert_true(grt_buf_write(t.log, 0, got, 4ull * ROUNDS * WORDS));
@@ -75,7 +75,7 @@ static void uploads_take_turns(void **state) {
             assert_true(grt_graph_run(t.keep[k]));
             read[k % 2] = grt_dev_mark(test.dev, GRT_LANE_MAIN);
         }
-        grt_dev_hold(test.dev, round == 2);
+        assert_true(grt_dev_hold(test.dev, round == 2));
         assert_true(grt_dev_wait(test.dev));
         assert_true(grt_dev_passed(test.dev, GRT_LANE_MAIN, read[0]) &&
                     grt_dev_passed(test.dev, GRT_LANE_MAIN, read[1]));
@@ -109,7 +109,7 @@ static void held_graphs_run(void **state) {
     for (uint32_t round = 1; round <= 3; round++) {
         uint32_t words[16] = {round};
         assert_true(grt_buf_write(bufs[0], 0, words, sizeof words));
-        grt_dev_hold(test.dev, true);
+        assert_true(grt_dev_hold(test.dev, true));
         for (uint32_t i = 0; i < GRAPHS; i++) {
             assert_true(grt_graph_run(graphs[i]));
             marks[i] = grt_dev_mark(test.dev, GRT_LANE_MAIN);
@@ -122,7 +122,7 @@ static void held_graphs_run(void **state) {
             while (!grt_dev_passed(test.dev, GRT_LANE_MAIN, marks[GRAPHS - 1])) {
             }
         }
-        grt_dev_hold(test.dev, false);
+        assert_true(grt_dev_hold(test.dev, false));
         assert_true(grt_buf_read(bufs[GRAPHS], 0, &got, sizeof got));
         assert_int_equal(got, round);
     }
@@ -219,6 +219,7 @@ static void refusals(void **state) {
     grt_graph_destroy(&graph);
     grt_buf_destroy(&buf);
     TEST_REFUSED(grt_dev_after(test.dev, GRT_LANE_COUNT, 1), GRT_INVALID, "no such lane");
+    TEST_REFUSED(grt_dev_hold(NULL, true), GRT_INVALID, "no device");
     TEST_REFUSED(grt_dev_passed(NULL, GRT_LANE_MAIN, 1), GRT_INVALID, "no such device");
     assert_true(grt_dev_lanes(test.dev) >= 1 && grt_dev_lanes(test.dev) <= 2);
     // PoCL and lavapipe have a lane for uploads; the C reading does all in order.

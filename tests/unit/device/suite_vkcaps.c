@@ -287,6 +287,8 @@ static struct {
     uint64_t wait_value, value, reached;
     uint32_t submits, waited_count;
     uint64_t waited_for[4];
+    uint32_t lists;
+    VkResult answer;
 } submitted;
 
 static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitInfo *info,
@@ -301,7 +303,8 @@ static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitI
     submitted.signalled = info->pSignalSemaphores[0];
     submitted.value = values->pSignalSemaphoreValues[0];
     submitted.submits++;
-    return VK_SUCCESS;
+    submitted.lists = info->commandBufferCount;
+    return submitted.answer;
 }
 
 static VkResult VKAPI_CALL value_of(VkDevice device, VkSemaphore timeline, uint64_t *value) {
@@ -318,12 +321,14 @@ static VkResult VKAPI_CALL wait_for(VkDevice device, const VkSemaphoreWaitInfo *
     return VK_SUCCESS;
 }
 
-static void lanes_wait_for_each_other(void **state) {
-    (void)state;
+static const VkQueue queues[] = {(VkQueue)(uintptr_t)8, (VkQueue)(uintptr_t)16};
+static const VkSemaphore times[] = {(VkSemaphore)(uintptr_t)24, (VkSemaphore)(uintptr_t)32};
+
+static struct gvk_dev *two_lanes(void) {
+    static const struct grt_dev_fns fns = {.hold = gvk_hold, .wait = gvk_wait};
     static struct gvk_dev dev;
-    const VkQueue queues[] = {(VkQueue)(uintptr_t)8, (VkQueue)(uintptr_t)16};
-    const VkSemaphore times[] = {(VkSemaphore)(uintptr_t)24, (VkSemaphore)(uintptr_t)32};
-    dev = (struct gvk_dev){.base = {.lanes = 2}};
+    memset(&submitted, 0, sizeof submitted);
+    dev = (struct gvk_dev){.base = {.lanes = 2, .fns = &fns}};
     for (int i = 0; i < 2; i++) {
         dev.lanes[i].queue = queues[i];
         dev.lanes[i].timeline = times[i];
@@ -331,10 +336,54 @@ static void lanes_wait_for_each_other(void **state) {
     dev.vk.vkQueueSubmit = submit;
     dev.vk.vkGetSemaphoreCounterValue = value_of;
     dev.vk.vkWaitSemaphores = wait_for;
-    struct grt_dev *base = &dev.base;
+    return &dev;
+}
+
+// A driver that refuses what was held loses the device. Nobody waits for what never comes.
+static void held_lists_that_are_refused(void **state) {
+    (void)state;
+    enum { HOW_OFF, HOW_WAIT, HOW_ASK, HOW_AFTER, HOW_FULL, HOW_COUNT };
+    for (int how = 0; how < HOW_COUNT; how++) {
+        struct gvk_dev *dev = two_lanes();
+        struct grt_dev *base = &dev->base;
+        assert_true(gvk_submit(dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
+        assert_true(grt_dev_hold(base, true));
+        for (int i = 0; i < (how == HOW_FULL ? GVK_HELD - 1 : 3); i++) {
+            assert_true(gvk_submit(dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
+        }
+        assert_int_equal(submitted.submits, 1);
+        assert_int_equal(gvk_lane_mark(base, GRT_LANE_MAIN), 2);
+        submitted.answer = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+        bool good = how == HOW_OFF     ? grt_dev_hold(base, false)
+                    : how == HOW_WAIT  ? gvk_lane_wait(base, GRT_LANE_MAIN, 2)
+                    : how == HOW_ASK   ? gvk_lane_passed(base, GRT_LANE_MAIN, 2)
+                    : how == HOW_AFTER ? gvk_lane_after(base, GRT_LANE_ASIDE, 2)
+                                       : gvk_submit(dev, GRT_LANE_MAIN, VK_NULL_HANDLE);
+        assert_false(good);
+        assert_int_equal(grt_last_status(), GRT_NO_MEMORY);
+        assert_non_null(strstr(grt_last_error(), "vkQueueSubmit failed"));
+        assert_int_equal(submitted.submits, 2);
+        assert_int_equal(submitted.lists, how == HOW_FULL ? GVK_HELD : 3);
+        assert_int_equal(grt_dev_status(base), GRT_LOST);
+        // Off adds nothing to what was said; on is refused.
+        assert_false(grt_dev_hold(base, false));
+        assert_int_equal(grt_last_status(), GRT_NO_MEMORY);
+        TEST_REFUSED(grt_dev_hold(base, true), GRT_LOST, "failed earlier");
+        TEST_REFUSED(grt_dev_wait_for(base, GRT_LANE_MAIN, 2), GRT_LOST, "failed earlier");
+        // Graphs that end wait for what was submitted, and no more.
+        assert_true(gvk_wait(base));
+        assert_int_equal(submitted.waited_for[0], 1);
+        assert_int_equal(submitted.submits, 2);
+    }
+}
+
+static void lanes_wait_for_each_other(void **state) {
+    (void)state;
+    struct gvk_dev *dev = two_lanes();
+    struct grt_dev *base = &dev->base;
     // The main lane's first three wait for nothing.
     for (uint64_t i = 1; i <= 3; i++) {
-        assert_true(gvk_submit(&dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
+        assert_true(gvk_submit(dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
         assert_true(submitted.queue == queues[0] && submitted.signalled == times[0]);
         assert_int_equal(submitted.waits, 0);
         assert_int_equal(submitted.value, i);
@@ -344,7 +393,7 @@ static void lanes_wait_for_each_other(void **state) {
     assert_true(gvk_lane_after(base, GRT_LANE_ASIDE, 3));
     assert_true(gvk_lane_after(base, GRT_LANE_ASIDE, 2));
     for (uint32_t i = 0; i < 2; i++) {
-        assert_true(gvk_submit(&dev, GRT_LANE_ASIDE, VK_NULL_HANDLE));
+        assert_true(gvk_submit(dev, GRT_LANE_ASIDE, VK_NULL_HANDLE));
         assert_true(submitted.queue == queues[1] && submitted.signalled == times[1]);
         assert_int_equal(submitted.waits, i == 0);
         assert_true(i > 0 || (submitted.waited == times[0] && submitted.wait_value == 3));
@@ -354,7 +403,7 @@ static void lanes_wait_for_each_other(void **state) {
     assert_int_equal(gvk_lane_mark(base, GRT_LANE_MAIN), 3);
     // The other way round.
     assert_true(gvk_lane_after(base, GRT_LANE_MAIN, 2));
-    assert_true(gvk_submit(&dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
+    assert_true(gvk_submit(dev, GRT_LANE_MAIN, VK_NULL_HANDLE));
     assert_true(submitted.waits == 1 && submitted.waited == times[1] && submitted.wait_value == 2);
     submitted.reached = 3;
     assert_true(gvk_lane_passed(base, GRT_LANE_MAIN, 3));
@@ -526,8 +575,11 @@ static void ticks_run_over(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(ticks_run_over), TEST_CASE(an_instance_ends_once),
-    TEST_CASE(cards_are_read), TEST_CASE(lanes_wait_for_each_other),
+    TEST_CASE(ticks_run_over),
+    TEST_CASE(an_instance_ends_once),
+    TEST_CASE(cards_are_read),
+    TEST_CASE(lanes_wait_for_each_other),
+    TEST_CASE(held_lists_that_are_refused),
     TEST_CASE(memory_types),
 };
 TEST_SUITE(vkcaps, false, cases);
