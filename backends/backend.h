@@ -165,6 +165,8 @@ struct grt_dev {
     struct grt_mem_use accounts[GRT_MAX_ACCOUNTS];
     uint32_t account_count;
     struct grt_graph *timed_graphs;  // see runtime/device/timed.c
+    bool holds;                      // see grt_dev_hold()
+    double held;                     // seconds that what is held takes, as far as known
 };
 
 // ---- one backend ----

@@ -492,6 +492,8 @@ bool grt_dev_hold(struct grt_dev *dev, bool on) {
     if (dev->status != GRT_OK) {
         return on && grt_dev_usable(dev);  // off: what failed was said
     }
+    dev->holds = on && dev->fns->hold != NULL;
+    dev->held = 0.0;
     return !dev->fns->hold || dev->fns->hold(dev, on);
 }
 

@@ -274,6 +274,29 @@ static bool take_turns(struct grt_graph *graph, uint32_t *host, uint32_t at) {
     return good;
 }
 
+static double cost_of(const struct grt_graph *graph, const struct grt_segment *segment) {
+    double cost = 0.0;
+    for (uint32_t i = 0; i < segment->count; i++) {
+        cost += graph->costs[segment->first + i];
+    }
+    return cost;
+}
+
+// What is held is one submit, which has the same limit as any.
+static bool hold_within_limit(struct grt_graph *graph, const struct grt_segment *segment) {
+    struct grt_dev *dev = graph->dev;
+    if (!dev->holds) {
+        return true;
+    }
+    double cost = cost_of(graph, segment);
+    bool full = dev->held > 0.0 && dev->held + cost > dev->desc.max_submit_ms * 1e-3;
+    if (full && !grt_dev_hold(dev, true)) {
+        return false;
+    }
+    dev->held += cost;
+    return true;
+}
+
 // The first run: each segment on its own, timed. The measured time is shared among a segment's
 // commands in proportion to their guesses, and the cuts are made anew if one was over the limit in
 // two runs (drivers compile in the first: PoCL) or if fewer would do.
@@ -300,10 +323,7 @@ static bool calibrate(struct grt_graph *graph, bool (*stop)(void), bool *stopped
             return false;
         }
         double seconds = grt_seconds() - start;
-        double guessed = 0.0;
-        for (uint32_t i = 0; i < segment->count; i++) {
-            guessed += graph->costs[segment->first + i];
-        }
+        double guessed = cost_of(graph, segment);
         for (uint32_t i = 0; i < segment->count; i++) {
             double *cost = &graph->costs[segment->first + i];
             *cost = guessed > 0.0 ? *cost / guessed * seconds : seconds / segment->count;
@@ -342,6 +362,7 @@ static bool run(struct grt_graph *graph, bool (*stop)(void), bool *stopped) {
             return true;
         }
         if (!take_turns(graph, &host, graph->segments[s].first) ||
+            !hold_within_limit(graph, &graph->segments[s]) ||
             !grt_timed_run(graph, &graph->segments[s]) || (stop && !dev->fns->wait(dev)) ||
             !tell(graph, &graph->segments[s])) {
             return false;

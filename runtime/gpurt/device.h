@@ -175,10 +175,10 @@ GRT_API uint64_t grt_dev_mark(struct grt_dev *dev, enum grt_lane lane);
 // What is queued on `lane` from now on waits until the other queue has reached its marker; 0 waits
 // for nothing.
 GRT_API bool grt_dev_after(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);
-// On: graphs that are run from now on may go to the driver together, which leaves less time between
-// them, when it is switched off again or something is waited for. For a few calls only: the device
-// may have nothing to do meanwhile. False where the driver refuses what was held: it is lost, and
-// the device with it.
+// On: graphs that are run from now on may go to the driver together, as many as take max_submit_ms,
+// which leaves less time between them, when it is switched off again or something is waited for.
+// For a few calls only: the device may have nothing to do meanwhile. False where the driver refuses
+// what was held: it is lost, and the device with it.
 GRT_API bool grt_dev_hold(struct grt_dev *dev, bool on);
 // Whether a queue has reached its marker; does not wait.
 GRT_API bool grt_dev_passed(struct grt_dev *dev, enum grt_lane lane, uint64_t mark);

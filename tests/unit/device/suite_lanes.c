@@ -133,6 +133,46 @@ static void held_graphs_run(void **state) {
     grt_buf_destroy(&bufs[GRAPHS]);
 }
 
+// What goes to the driver together takes no longer than a submit may, by what is known of it.
+static void held_graphs_keep_the_limit(void **state) {
+    (void)state;
+    enum { COMMANDS = 8, RUNS = 4, WIDE = 256 };
+    static const struct {
+        double seconds;  // of one run
+        uint32_t segments, submits;
+    } rows[] = {{0.01, 1, 1}, {0.03, 1, 2}, {0.07, 1, 4}, {0.19, 2, 8}, {0.79, 8, 32}, {8, 8, 32}};
+    bool counts = grt_dev_info(test.dev)->backend == GRT_BACKEND_VULKAN;  // marks count submits
+    struct grt_dev *dev = grt_dev_create(
+        grt_dev_desc(.device = grt_dev_info(test.dev)->selector, .max_submit_ms = 100));
+    assert_non_null(dev);
+    struct grt_buf *buf = test_buf(dev, WIDE * COMMANDS, GRT_BUF_DEVICE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_graph *graph = grt_graph_create(dev, "known");
+        for (uint32_t k = 0; k < COMMANDS; k++) {
+            grt_graph_fill(graph, (struct grt_range){buf, (uint64_t)WIDE * k, WIDE},
+                           (uint32_t)i + k);
+        }
+        assert_true(grt_graph_bake(graph) && grt_graph_expect(graph, rows[i].seconds));
+        uint64_t before = grt_dev_mark(dev, GRT_LANE_MAIN);
+        assert_true(grt_dev_hold(dev, true));
+        for (int run = 0; run < RUNS; run++) {
+            assert_true(grt_graph_run(graph));
+        }
+        assert_true(grt_dev_hold(dev, false));
+        uint64_t after = grt_dev_mark(dev, GRT_LANE_MAIN);
+        assert_int_equal(grt_graph_stats(graph).segments, rows[i].segments);
+        assert_true(!counts || after - before == rows[i].submits);
+        uint32_t got[COMMANDS * WIDE / 4];
+        assert_true(grt_buf_read(buf, 0, got, sizeof got));
+        for (uint32_t k = 0; k < COMMANDS * WIDE / 4; k++) {
+            assert_int_equal(got[k], i + k / (WIDE / 4));
+        }
+        grt_graph_destroy(&graph);
+    }
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
 // A blocking transfer comes after both lanes.
 static void reading_waits_for_both(void **state) {
     (void)state;
@@ -231,7 +271,12 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(uploads_take_turns), TEST_CASE(held_graphs_run),   TEST_CASE(reading_waits_for_both),
-    TEST_CASE(parts_of_buffers),   TEST_CASE(from_host_to_host), TEST_CASE(refusals),
+    TEST_CASE(uploads_take_turns),
+    TEST_CASE(held_graphs_run),
+    TEST_CASE(held_graphs_keep_the_limit),
+    TEST_CASE(reading_waits_for_both),
+    TEST_CASE(parts_of_buffers),
+    TEST_CASE(from_host_to_host),
+    TEST_CASE(refusals),
 };
 TEST_SUITE(lanes, true, cases);
