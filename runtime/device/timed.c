@@ -34,6 +34,7 @@ struct timed_run {
 struct grt_timed {
     struct timed_run runs[RUNS];
     void *plain;     // without times; NULL: every command of every run is timed
+    bool asked;      // how long a run takes was waited for
     uint32_t turn;   // the newest
     uint32_t count;  // commands
     uint64_t calls;  // runs that are not told yet
@@ -267,7 +268,7 @@ static void tell_calls(struct grt_graph *graph, struct grt_timed *timed) {
 static double share(const struct grt_timeline *t, const struct grt_timed *timed) {
     const struct grt_windows *w = &timed->windows;
     double cost = t->totals.stamp * (w->timed + (w->apart ? 0 : 1));
-    // Lists that are timed whole take so much longer for it.
+    // Lists that are timed whole take so much longer for it. NAN: not known, so none.
     double allowed = t->desc.overhead * (grt_windows_seconds(w) - (w->apart ? 0.0 : cost));
     return allowed > 0.0 ? allowed / cost : 0.0;
 }
@@ -278,10 +279,13 @@ static bool take_turn(struct grt_graph *graph, struct grt_segment *segment) {
     struct grt_timeline *going = grt_timed_by(graph->dev);
     struct grt_windows *windows = &timed->windows;
     bool some = timed->plain && going;
-    // Once, so that it is known how long a run takes: this waits for it.
-    if (some && windows->begun && grt_windows_seconds(windows) == 0.0 &&
-        !collect(graph, timed, timed->turn)) {
-        return false;
+    // Once, so that it is known how long a run takes: this waits for it. Some kinds never get a
+    // time.
+    if (some && windows->begun && !timed->asked) {
+        timed->asked = true;
+        if (isnan(grt_windows_seconds(windows)) && !collect(graph, timed, timed->turn)) {
+            return false;
+        }
     }
     uint32_t next = (timed->turn + 1) % RUNS;
     struct timed_run *run = &timed->runs[next];

@@ -77,7 +77,7 @@ double grt_windows_seconds(const struct grt_windows *w) {
     for (uint32_t k = 0; k < w->kinds; k++) {
         sum += w->all[k].members * w->all[k].least;
     }
-    return isnan(sum) ? 0.0 : sum;
+    return sum;
 }
 
 // How many of a kind are timed in the next run. What a first run takes ahead is paid back by the

@@ -53,7 +53,7 @@ void grt_windows_finish(struct grt_windows *w);
 
 // Sums begin anew: the next run is a first one. Windows go on where they were.
 void grt_windows_restart(struct grt_windows *w);
-// Seconds of a run; 0: of some kind no time is known yet.
+// Seconds of a run; NAN: of some kind no time is known yet.
 double grt_windows_seconds(const struct grt_windows *w);
 // Chooses for the next run: chosen[count], and stands[kinds], the calls that a time of each kind
 // stands for. `share`: of all commands, what may be timed from run to run; from 1 on all are.

@@ -448,6 +448,46 @@ static void dear_times_are_taken_of_some_runs(void **state) {
     grt_graph_destroy(&graph);
 }
 
+static struct {
+    const struct grt_dev_fns *own;
+    uint32_t reads;
+} without;
+
+static bool stamps_without_the_first(struct grt_dev *dev, void *native, struct grt_stamps *stamps) {
+    bool good = without.own->cmds_stamps(dev, native, stamps);
+    stamps->begin[0] = NAN;
+    without.reads++;
+    return good;
+}
+
+// A command that never gets a time is waited for once, and not in every run.
+static void a_time_that_never_comes(void **state) {
+    (void)state;
+    if (!test.dev->fns->cmds_stamps) {
+        return;
+    }
+    struct grt_dev_fns fns = *test.dev->fns;
+    fns.cmds_stamps = stamps_without_the_first;
+    without.own = test.dev->fns;
+    without.reads = 0;
+    struct grt_timeline *t = begin(grt_timeline_desc(.overhead = 0.02));
+    t->totals.stamp = 1.0;
+    struct grt_graph *graph = kit_graph();
+    grt_graph_fill(graph, kit_part(kit.a, 0, 64), 5);
+    grt_graph_fill(graph, kit_part(kit.b, 0, 128), 5);
+    assert_true(grt_graph_bake(graph));
+    test.dev->fns = &fns;
+    for (uint32_t runs = 1; runs <= 70; runs++) {
+        run_all(graph, 1);
+        // The second run asks for the first one's times; run 66 could ask for those of run 65.
+        assert_int_equal(without.reads, runs > 1);
+    }
+    assert_true(grt_timeline_end(t));
+    test.dev->fns = without.own;
+    grt_timeline_destroy(&t);
+    grt_graph_destroy(&graph);
+}
+
 // A list of 300 dispatches and two phases. Where commands can be timed apart a first run times some
 // 64 of them and the single fill, and the runs behind it next to none: they pay that back. Phases
 // are in the trace all the same.
@@ -662,6 +702,7 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(results_are_the_same_bits),
     KIT_CASE(operations_make_a_rate),
     KIT_CASE(dear_times_are_taken_of_some_runs),
+    KIT_CASE(a_time_that_never_comes),
     KIT_CASE(a_long_list_is_timed_by_windows),
     KIT_CASE(a_timed_run_stands_for_others),
     KIT_CASE(what_stands_for_others_fits_the_wall),

@@ -146,13 +146,28 @@ static void kinds_are_names_and_shapes(void **state) {
     assert_int_equal(made.windows.kinds, 2);
     assert_int_equal(made.windows.timed, 198);
     assert_int_equal(made.windows.kind_of[0], GRT_NO_WINDOW);
-    assert_true(grt_windows_seconds(&made.windows) == 0.0);
+    assert_true(isnan(grt_windows_seconds(&made.windows)));
     run(0.0);
     assert_int_equal(made.times[130], 1);
     assert_int_equal(made.times[0] + made.times[70], 0);
     assert_int_equal(made.times[1], 1);
     assert_int_equal(made.times[199], 0);
     assert_true(grt_windows_seconds(&made.windows) == 198.0);
+    grt_windows_finish(&made.windows);
+}
+
+// Taking no time is not the same as having no time: one kind has none before both are told.
+static void no_time_and_none_known(void **state) {
+    (void)state;
+    make(2, 2, true);
+    static const bool both[2] = {true, true};
+    grt_windows_tell(&made.windows, both, (const double[]){5.0, NAN}, (const double[]){5.0, 7.0});
+    assert_true(isnan(grt_windows_seconds(&made.windows)));
+    grt_windows_tell(&made.windows, both, (const double[]){NAN, 7.0}, (const double[]){5.0, 7.0});
+    assert_true(grt_windows_seconds(&made.windows) == 0.0);
+    grt_windows_finish(&made.windows);
+    make(0, 1, true);
+    assert_true(grt_windows_seconds(&made.windows) == 0.0);
     grt_windows_finish(&made.windows);
 }
 
@@ -208,6 +223,7 @@ static const struct CMUnitTest cases[] = {
     cmocka_unit_test(no_run_pays_for_all),
     cmocka_unit_test(what_times_stand_for_is_exact),
     cmocka_unit_test(kinds_are_names_and_shapes),
+    cmocka_unit_test(no_time_and_none_known),
     cmocka_unit_test(windows_resume),
     cmocka_unit_test(whole_lists),
 };
