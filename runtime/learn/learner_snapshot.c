@@ -14,7 +14,7 @@ struct slot {
 
 #define WHOLE 4            // tensors of a whole snapshot
 #define SMALL (16u << 20)  // bytes of a whole snapshot
-#define SLOWEST 5e9        // bytes a second of a copy to the host, at the least
+#define SLOWEST 1e9        // bytes a second of a copy to the host over a slow link
 
 // Of a run: one that is written, one that waits for it, one that was just taken, and the next.
 #define PLACES 4
@@ -105,13 +105,17 @@ static bool make_place(struct grt_snapshot *s, struct place *place) {
     return good;
 }
 
-// One that is not lent, made where all are; PLACES: there is none.
+// One that is not lent, made where all are; PLACES with the sentence: there is none.
 static uint32_t free_place(struct grt_snapshot *s) {
     uint32_t i = 0;
     while (i < PLACES && s->places[i].buf && s->places[i].lent > 0) {
         i++;
     }
-    return i == PLACES || s->places[i].buf || make_place(s, &s->places[i]) ? i : PLACES;
+    if (i == PLACES) {
+        grt_fail(GRT_INVALID, "all places of whole snapshots are lent");
+        return PLACES;
+    }
+    return s->places[i].buf || make_place(s, &s->places[i]) ? i : PLACES;
 }
 
 struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
@@ -159,7 +163,7 @@ void grt_snapshot_destroy(struct grt_snapshot **snapshot) {
 bool grt_snapshot_take(struct grt_snapshot *s, uint32_t slot, bool whole) {
     uint32_t place = whole ? free_place(s) : 0;
     if (place == PLACES) {
-        return grt_fail(GRT_INVALID, "all places of whole snapshots are lent");
+        return false;
     }
     s->newest = whole ? place : s->newest;
     if (!grt_graph_run(whole ? s->places[place].graphs[slot] : s->slots[slot].graph)) {
