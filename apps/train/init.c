@@ -208,6 +208,12 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
             }
         }
     }
+    bool missing = *first ? aimed : given;  // what is wanted was named
+    if (missing && (!*first || (!alone && !target))) {
+        talk_error("%s has no data set '%s'; `gpurt data info %s` lists what it has", init->data,
+                   *first ? init->targets : init->inputs, init->data);
+        return COMMAND_DATA;
+    }
     if (!*first || (!alone && !target)) {
         talk_error("%s has no data sets that could be %s; `gpurt data info %s` lists what it has",
                    init->data, *first ? "targets" : "inputs", init->data);

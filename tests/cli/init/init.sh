@@ -137,6 +137,8 @@ refuse 64 'one KIND is wanted' init
 refuse 66 'nowhere.h5' init supervised --data nowhere.h5 -o new.yaml "${ref[@]}"
 refuse 65 'classes are whole numbers' init classify --data r.h5 -o new.yaml "${ref[@]}"
 refuse 65 'no data sets that could be targets' init supervised --data none.h5 -o new.yaml "${ref[@]}"
+refuse 65 "has no data set 'nosuch'; " init supervised --data r.h5 --targets nosuch -o new.yaml "${ref[@]}"
+refuse 65 "has no data set 'nothing'; " init supervised --data r.h5 --inputs nothing -o new.yaml "${ref[@]}"
 refuse 64 'nowhere' init ppo --env nowhere -o new.yaml "${ref[@]}"
 refuse 64 'would be overwritten' init supervised --data r.h5 -o r.h5 --force
 [ ! -e new.yaml ] || wrong "what was refused left a file"
