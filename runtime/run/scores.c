@@ -17,6 +17,11 @@ struct column {
     double first, sum, squares, residues, off;
 };
 
+// Means of samples that weigh nothing are of nothing.
+static bool weighs(double weight) {
+    return weight > 0 || grt_fail(GRT_BAD_DATA, "scores: the weights of the samples are all 0");
+}
+
 struct numbers {
     struct column *columns;
     uint32_t width;
@@ -41,8 +46,11 @@ static void add_numbers(struct numbers *n, const float *y, const float *targets,
     n->weight += weight;
 }
 
-static void sum_numbers(const struct numbers *n, struct grt_scores *scores) {
+static bool sum_numbers(const struct numbers *n, struct grt_scores *scores) {
     double samples = n->weight;
+    if (!weighs(samples)) {
+        return false;
+    }
     *scores = (struct grt_scores){.samples = n->samples};
     for (uint32_t k = 0; k < n->width; k++) {
         const struct column *c = &n->columns[k];
@@ -53,6 +61,7 @@ static void sum_numbers(const struct numbers *n, struct grt_scores *scores) {
         scores->mse += c->residues / samples / n->width;
         scores->r2 += share / n->width;
     }
+    return true;
 }
 
 bool grt_scores_numbers(const float *y, const float *targets, const float *weights, uint64_t rows,
@@ -67,9 +76,9 @@ bool grt_scores_numbers(const float *y, const float *targets, const float *weigh
     for (uint64_t i = 0; i < rows; i++) {
         add_numbers(&n, y + i * width, targets + i * width, weights ? (double)weights[i] : 1);
     }
-    sum_numbers(&n, scores);
+    bool good = sum_numbers(&n, scores);
     free(n.columns);
-    return true;
+    return good;
 }
 
 // ---- classes ----
@@ -186,6 +195,7 @@ bool grt_scores_classes(const float *logits, const uint32_t *truth, const float 
         counts[guess].said += weight;
         counts[truth[i]].known = counts[guess].known = true;
     }
+    ok = ok && weighs(all);
     if (ok) {
         *scores =
             (struct grt_scores){.samples = rows,
@@ -258,7 +268,7 @@ bool grt_score(struct grt_dev *dev, const struct grt_archive *model,
     if (ok && classes) {
         ok = grt_scores_classes(g.logits, g.truth, g.weights, g.rows, g.numbers.width, scores);
     } else if (ok) {
-        sum_numbers(&g.numbers, scores);
+        ok = sum_numbers(&g.numbers, scores);
     }
     free(g.logits);
     free(g.truth);

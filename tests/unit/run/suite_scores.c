@@ -89,6 +89,12 @@ static void refused(void **state) {
     TEST_REFUSED(grt_scores_numbers(y, y, NULL, 0, 1, &s), GRT_INVALID, "samples");
     TEST_REFUSED(grt_scores_classes(y, past, NULL, 1, 2, &s), GRT_INVALID, "class 2 of 2");
     TEST_REFUSED(grt_scores_classes(NULL, past, NULL, 1, 2, &s), GRT_INVALID, "numbers");
+    // Samples that weigh nothing; one that weighs something is enough.
+    const float nothing[2] = {0, 0}, some[2] = {0, 3};
+    const uint32_t first[1] = {1};
+    TEST_REFUSED(grt_scores_numbers(y, y, nothing, 2, 1, &s), GRT_BAD_DATA, "all 0");
+    TEST_REFUSED(grt_scores_classes(y, first, nothing, 1, 2, &s), GRT_BAD_DATA, "all 0");
+    assert_true(grt_scores_numbers(y, y, some, 2, 1, &s) && s.mae == 0);
     TEST_REFUSED(grt_score(NULL, NULL, NULL, GRT_PART_ALL, NULL, &s), GRT_INVALID, "a device");
 }
 
