@@ -41,7 +41,7 @@ struct grt_dataset {
     uint64_t *dropped;
     double *mean, *std;  // [features], or NULL
     struct grt_norm norm;
-    struct grt_map *map;  // NULL: rows are read with pread()
+    struct grt_file_map *map;  // NULL: rows are read with pread()
     // Rows as they are kept: one piece, [N][points][features] and [N][1][y_width]. u8 and f16 stay
     // what they are in the file; all else is f32, normalised, or the words of classes.
     struct grt_array form_x, form_y;

@@ -15,14 +15,14 @@
 
 #define MOST_MAPS 64
 
-struct grt_map {
+struct grt_file_map {
     atomic_uintptr_t first;
     uint64_t bytes;
     int fd;
     atomic_bool torn;
 };
 
-static struct grt_map maps[MOST_MAPS];
+static struct grt_file_map maps[MOST_MAPS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t map_count;
 static struct sigaction before;
@@ -65,15 +65,16 @@ static bool is_installed(void) {
            now.sa_sigaction == on_fault;
 }
 
-// With the lock held. Somebody may have put another handler in the place of ours.
+// With the lock held. Somebody may have put another handler in the place of ours: LLVM does when it
+// compiles a kernel, one that is good for a single thread's fault.
 static bool install(void) {
     struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
     sigemptyset(&action.sa_mask);
-    return is_installed() || sigaction(SIGBUS, &action, &before) == 0;
+    return is_installed() || sigaction(SIGBUS, &action, map_count == 0 ? &before : NULL) == 0;
 }
 
 // A place for the file, with the lock held; NULL when all are taken.
-static struct grt_map *place_map(void *memory, int fd, uint64_t bytes) {
+static struct grt_file_map *place_map(void *memory, int fd, uint64_t bytes) {
     for (uint32_t i = 0; i < MOST_MAPS; i++) {
         if (atomic_load(&maps[i].first) != 0) {
             continue;
@@ -88,7 +89,7 @@ static struct grt_map *place_map(void *memory, int fd, uint64_t bytes) {
     return NULL;
 }
 
-struct grt_map *grt_map_create(int fd, uint64_t bytes) {
+struct grt_file_map *grt_map_create(int fd, uint64_t bytes) {
     if (bytes == 0 || bytes > SIZE_MAX / 2) {
         return NULL;
     }
@@ -97,7 +98,7 @@ struct grt_map *grt_map_create(int fd, uint64_t bytes) {
         return NULL;
     }
     pthread_mutex_lock(&lock);
-    struct grt_map *map = install() ? place_map(memory, fd, bytes) : NULL;
+    struct grt_file_map *map = install() ? place_map(memory, fd, bytes) : NULL;
     pthread_mutex_unlock(&lock);
     if (!map) {
         munmap(memory, bytes);
@@ -105,8 +106,8 @@ struct grt_map *grt_map_create(int fd, uint64_t bytes) {
     return map;
 }
 
-void grt_map_destroy(struct grt_map **map) {
-    struct grt_map *m = *map;
+void grt_map_destroy(struct grt_file_map **map) {
+    struct grt_file_map *m = *map;
     if (!m) {
         return;
     }
@@ -120,13 +121,18 @@ void grt_map_destroy(struct grt_map **map) {
     pthread_mutex_unlock(&lock);
 }
 
-const unsigned char *grt_map_bytes(const struct grt_map *map) {
+const unsigned char *grt_map_bytes(const struct grt_file_map *map) {
     return (const unsigned char *)atomic_load(&map->first);
 }
 
 // A file that ends within a page has zeros behind its end and no fault: its size is asked for too.
-bool grt_map_check(const struct grt_map *map, struct grt_fault *fault) {
+bool grt_map_check(const struct grt_file_map *map, struct grt_fault *fault) {
     struct stat now;
+    if (!is_installed()) {
+        pthread_mutex_lock(&lock);
+        install();
+        pthread_mutex_unlock(&lock);
+    }
     if (fstat(map->fd, &now) == 0 && (uint64_t)now.st_size < map->bytes) {
         return grt_fault_truncated(fault, (uint64_t)now.st_size,
                                    map->bytes - (uint64_t)now.st_size);

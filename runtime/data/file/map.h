@@ -12,14 +12,14 @@
 
 #include "array.h"
 
-struct grt_map;
+struct grt_file_map;
 
 // NULL when the system or the number of maps does not allow it: then rows are read with pread().
-struct grt_map *grt_map_create(int fd, uint64_t bytes);
-void grt_map_destroy(struct grt_map **map);
-const unsigned char *grt_map_bytes(const struct grt_map *map);
+struct grt_file_map *grt_map_create(int fd, uint64_t bytes);
+void grt_map_destroy(struct grt_file_map **map);
+const unsigned char *grt_map_bytes(const struct grt_file_map *map);
 // Whether all that was read of it until now was in the file; else the fault.
-bool grt_map_check(const struct grt_map *map, struct grt_fault *fault);
+bool grt_map_check(const struct grt_file_map *map, struct grt_fault *fault);
 
 // The fault of a file that ends at byte `end`, `missing` bytes before its data do.
 bool grt_fault_truncated(struct grt_fault *fault, uint64_t end, uint64_t missing);
