@@ -253,13 +253,13 @@ static void record_second(struct recording *f) {
     }
 }
 
-static void record_embedding(struct recording *f) {
+void recording_embedding(struct recording *f) {
     for (f->micro = first_micro(f); recording_feed(f, true); f->micro++) {
         record_first(f);
     }
 }
 
-static void record_meeting(struct recording *f) {
+void recording_meeting(struct recording *f) {
     struct grt_learner *l = f->l;
     uint64_t bytes = l->views * l->outputs * 4;
     struct grt_range own =
@@ -277,7 +277,7 @@ static void record_weighted_mean(struct recording *f) {
     }
 }
 
-static void record_gradients(struct recording *f) {
+void recording_gradients(struct recording *f) {
     if (f->l->shared) {
         record_second(f);
         return;
@@ -314,14 +314,14 @@ static void record_update(struct recording *f) {
                                   .average = l->average, .lengths = l->lengths));
 }
 
-static void record_step(struct recording *f) {
-    record_gradients(f);
+void recording_step(struct recording *f) {
+    recording_gradients(f);
     if (step_ends(f)) {
         record_update(f);
     }
 }
 
-static void record_update_alone(struct recording *f) {
+void recording_update(struct recording *f) {
     f->micro = (f->rows + f->l->micro - 1) / f->l->micro;
     if (f->desc->samples > 0) {
         record_weighted_mean(f);
@@ -369,7 +369,7 @@ static uint32_t record_judged(struct recording *f, uint32_t *steps) {
     return grt_op_fused_judge(f->graph, &desc) / *steps;
 }
 
-static void record_evaluation(struct recording *f) {
+void recording_evaluation(struct recording *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
     uint32_t judged = 0, steps = 1;
@@ -416,192 +416,15 @@ static void record_evaluation(struct recording *f) {
                   &params, sizeof params, ranges, 5, (const uint32_t[3]){1, 1, 1});
 }
 
-static uint64_t y_row_bytes(const struct grt_learner *l) {
+uint64_t recording_y_bytes(const struct grt_learner *l) {
     return l->outputs * 4;
 }
 
-static void record_prediction(struct recording *f) {
+void recording_prediction(struct recording *f) {
     for (f->micro = first_micro(f); recording_feed(f, false); f->micro++) {
         record_forward(f, false);
-        uint64_t bytes = y_row_bytes(f->l);
+        uint64_t bytes = recording_y_bytes(f->l);
         grt_graph_copy(f->graph, grt_op_part(f->out, f->first * bytes, f->y.shape[0] * bytes),
                        f->y.range);
     }
-}
-
-// ---- the graphs ----
-
-static bool has_samples(const struct grt_range *range, uint64_t bytes) {
-    uint64_t size = range->buf ? grt_buf_size(range->buf) : 0;
-    return range->offset <= size && bytes <= (range->size ? range->size : size - range->offset);
-}
-
-// Why the samples cannot be had, or NULL.
-static const char *missing(const struct recording *f, uint64_t rows, bool with_target) {
-    const struct grt_learner *l = f->l;
-    const struct grt_step_desc *d = f->desc;
-    uint64_t steps = d->steps > 0 ? d->steps : 1;
-    with_target = with_target && grt_loss_has_targets(l->desc.loss);
-    if (rows > l->desc.batch) {
-        return "more rows than the learner's batch";
-    }
-    if (l->views > 1 && l->x16->dtype != GRT_F32 && rows % 2 != 0 &&
-        grt_learner_x_bytes(l) / 4 % 2 != 0) {
-        return "an odd number of samples of an odd number of 16-bit floats cannot be seen twice";
-    }
-    const struct grt_step_rows *data = d->data;
-    if (d->part > 0) {
-        uint64_t first = (d->part - 1) * l->micro, left = first < rows ? rows - first : 0;
-        if (data || steps > 1 || left == 0) {
-            return "no such micro-batch, or several steps, or data on the device";
-        }
-        rows = left < l->micro ? left : l->micro;
-    }
-    if (d->rest > 0 && (!data || d->rest >= rows)) {
-        return "a step of the rest has fewer rows than the others, which lie on the device";
-    }
-    if (data) {
-        if (d->x.buf || !data->order.range.buf || (with_target && !data->y.range.buf)) {
-            return "data on the device want an order and targets, and no x";
-        }
-        if (data->order.dtype != GRT_U32 ||
-            grt_tensor_count(&data->x) / data->x.shape[0] * 4 != grt_learner_x_bytes(l) ||
-            (with_target &&
-             grt_tensor_count(&data->y) / data->y.shape[0] * 4 != grt_learner_y_bytes(l))) {
-            return "the data's samples are not the learner's";
-        }
-        if (data->drawn.buf && (!grt_learner_draws(l, data, f->evaluates) || data->staged == 0 ||
-                                data->drawn.size / 4 < (uint64_t)data->staged * rows)) {
-            return "rows by their numbers want room for them and fused kernels";
-        }
-        if (data->staged > 0 && !data->drawn.buf &&
-            (l->micro < l->desc.batch ||
-             !has_samples(&data->stage_x, grt_learner_stage(l, false, data->staged)) ||
-             (with_target &&
-              !has_samples(&data->stage_y, grt_learner_stage(l, true, data->staged))))) {
-            return "the stage is smaller than its steps, or steps are cut into micro-batches";
-        }
-        return NULL;
-    }
-    if (d->x.buf) {
-        if (!has_samples(&d->x, steps * rows * grt_learner_x_bytes(l)) ||
-            (with_target && !has_samples(&d->y, steps * rows * grt_learner_y_bytes(l)))) {
-            return "x or y is smaller than the samples of all steps";
-        }
-        return NULL;
-    }
-    return rows > l->micro ? "without x only one micro-batch can be fed" : NULL;
-}
-
-typedef void record_fn(struct recording *f);
-
-// The same of a loss over the samples of several learners.
-static const char *unshared(const struct recording *f, record_fn *one, uint64_t rows) {
-    const struct grt_learner *l = f->l;
-    const struct grt_step_desc *d = f->desc;
-    const struct grt_whole *w = &l->whole;
-    bool embeds = one == record_embedding, back = one == record_gradients;
-    if (!l->shared) {
-        return embeds || one == record_meeting ? "the loss is over this learner's samples alone"
-                                               : NULL;
-    }
-    if (one == record_step) {
-        return "the loss is over the samples of several learners: it is taken in parts";
-    }
-    uint64_t all = d->whole > 0 ? d->whole : w->samples;
-    if ((embeds || back) && (d->part > 0 || d->data || all > w->samples || d->place < w->first ||
-                             d->place + rows > w->first + w->own || d->place + rows > all)) {
-        return "they are not among this learner's samples of the step";
-    }
-    return NULL;
-}
-
-static struct grt_graph *record(struct recording *f, const char *label, record_fn *one) {
-    struct grt_learner *l = f->l;
-    const struct grt_step_desc *desc = f->desc;
-    if (!l || !desc || !l->allocated) {
-        grt_fail(GRT_INVALID, "%s: no desc, or the learner is not allocated", label);
-        return NULL;
-    }
-    uint64_t rows = desc->rows > 0 ? desc->rows : l->desc.batch;
-    bool predicts = one == record_prediction, updates = one == record_update_alone;
-    bool without = updates || one == record_meeting || (l->shared && one == record_gradients);
-    const char *why = unshared(f, one, rows);
-    if (!why && (!without || rows > l->desc.batch)) {
-        why = missing(f, rows, !predicts);
-    }
-    if (!why && (without || one == record_gradients || one == record_embedding) &&
-        desc->steps > 1) {
-        why = "several steps want an update between them";
-    }
-    if (!why && predicts && (desc->steps > 1 || !has_samples(&f->out, rows * y_row_bytes(l)))) {
-        why = "out is smaller than what the model gives, or there are several steps";
-    }
-    if (why) {
-        grt_fail(GRT_INVALID, "%s of %llu rows: %s", label, (unsigned long long)rows, why);
-        return NULL;
-    }
-    struct grt_graph *graph = grt_graph_create(l->dev, desc->label ? desc->label : label);
-    if (!graph) {
-        return NULL;
-    }
-    f->graph = graph;
-    f->rows = f->each = rows;
-    for (f->step = 0; f->step < recording_steps(f); f->step++) {
-        f->rows = desc->rest > 0 && f->step + 1 == recording_steps(f) ? desc->rest : rows;
-        one(f);
-    }
-    if (desc->tell) {
-        grt_graph_tell(graph, desc->tell);
-    }
-    if (!grt_graph_bake(graph)) {
-        grt_graph_destroy(&graph);
-    }
-    return graph;
-}
-
-static struct grt_graph *record_training(struct grt_learner *l, const struct grt_step_desc *desc,
-                                         const char *label, record_fn *one) {
-    if (l && l->desc.inference) {
-        grt_fail(GRT_INVALID, "%s: the learner was made for inference", label);
-        return NULL;
-    }
-    return record(&(struct recording){.l = l, .desc = desc}, label, one);
-}
-
-struct grt_graph *grt_learner_step(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record_training(l, desc, "training step", record_step);
-}
-
-struct grt_graph *grt_learner_gradients(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record_training(l, desc, "gradients", record_gradients);
-}
-
-struct grt_graph *grt_learner_update(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record_training(l, desc, "update", record_update_alone);
-}
-
-struct grt_graph *grt_learner_embed(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record_training(l, desc, "embedding", record_embedding);
-}
-
-struct grt_graph *grt_learner_meet(struct grt_learner *l) {
-    return record_training(l, grt_step_desc(.rows = 1), "meeting", record_meeting);
-}
-
-struct grt_graph *grt_learner_evaluate(struct grt_learner *l, const struct grt_step_desc *desc) {
-    return record(&(struct recording){.l = l, .desc = desc, .evaluates = true}, "evaluation",
-                  record_evaluation);
-}
-
-struct grt_graph *grt_learner_predict(struct grt_learner *l, const struct grt_step_desc *desc,
-                                      struct grt_range out) {
-    return record(&(struct recording){.l = l, .desc = desc, .out = out}, "prediction",
-                  record_prediction);
-}
-
-struct grt_graph *grt_learner_watched(struct grt_learner *l, const struct grt_step_desc *desc,
-                                      grt_learner_saw_fn *saw, void *context) {
-    return record(&(struct recording){.l = l, .desc = desc, .saw = saw, .context = context},
-                  "evaluation", record_evaluation);
 }

@@ -39,4 +39,16 @@ void recording_see(struct recording *f, uint64_t samples);
 // x as the module takes it: in its type, and as often as it sees each sample.
 struct grt_tensor recording_input(const struct recording *f);
 
+// What is recorded, a step of it at a time.
+void recording_step(struct recording *f);
+void recording_gradients(struct recording *f);
+void recording_update(struct recording *f);
+// Of a loss over the samples of several learners: forward, and what is behind that of all.
+void recording_embedding(struct recording *f);
+void recording_meeting(struct recording *f);
+void recording_evaluation(struct recording *f);
+void recording_prediction(struct recording *f);
+// Bytes of what the model gives for a sample.
+uint64_t recording_y_bytes(const struct grt_learner *l);
+
 #endif
