@@ -310,6 +310,9 @@ uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count) {
 
 bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
     uint32_t ranks = grt_comm_ranks(comm);
+    if (count > 0 && (!numbers || !sum)) {
+        return grt_fail(GRT_INVALID, "grt_comm_sum: no %s", numbers ? "sum" : "numbers");
+    }
     if (ranks == 1) {
         memmove(sum, numbers, count * sizeof *sum);
         return true;

@@ -10,7 +10,8 @@
 #include "learner_parts.h"
 
 #define BUCKET_BYTES (4u << 20)
-#define LEVELS 12  // of 4,096 micro-batches of a learner
+#define MOST_BUCKETS 24  // OpenCL knows the newest 32 marks of a lane
+#define LEVELS 12        // of 4,096 micro-batches of a learner
 
 // A piece: parameters that lie side by side, or, behind all buckets, the rest.
 struct bucket {
@@ -383,8 +384,9 @@ struct grt_share *grt_share_create(const struct grt_share_desc *d) {
     s->dev = d->learner->dev;
     s->leaves = d->leaves;
     s->alone = d->others == 0;
-    if (!make_buckets(s, d->bucket > 0 ? d->bucket : BUCKET_BYTES) || !make_memory(s) ||
-        !make_graphs(s)) {
+    uint64_t least = s->learner->params.elements * sizeof(float) / MOST_BUCKETS;
+    uint64_t full = least > BUCKET_BYTES ? least : BUCKET_BYTES;
+    if (!make_buckets(s, d->bucket > 0 ? d->bucket : full) || !make_memory(s) || !make_graphs(s)) {
         grt_share_destroy(&s);
     }
     return s;

@@ -156,6 +156,12 @@ static void add_leaves(struct player *p, struct grt_comm *comm) {
     p->good = grt_comm_sum(comm, p->numbers, p->numbers, COUNT);
 }
 
+// Without numbers, or without a place for their sum.
+static void add_nothing(struct player *p, struct grt_comm *comm) {
+    p->good = !grt_comm_sum(comm, NULL, p->numbers, COUNT) &&
+              !grt_comm_sum(comm, p->numbers, NULL, COUNT) && grt_last_status() == GRT_INVALID;
+}
+
 static void sums(void **state) {
     struct player players[MOST];
     uint32_t differ = 0;
@@ -176,6 +182,11 @@ static void sums(void **state) {
     test_log.expected += 3;   // a line of each rank
     play(players, 3, add_leaves);
     assert_true(!players[0].good && strstr(players[0].error, "no power of two") != NULL);
+    for (uint32_t ranks = 1; ranks <= 2; ranks++) {
+        test_log.expected += 2 * ranks;
+        play(players, ranks, add_nothing);
+        assert_true(players[0].good && players[ranks - 1].good);
+    }
 }
 
 // ---- words ----
