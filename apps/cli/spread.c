@@ -105,14 +105,12 @@ static bool name_devices(struct child *children, uint32_t count, const struct li
     for (uint32_t i = 0; i < count && good; i++) {
         char word[sizeof children->device];
         devices_word(line->device, i, word, sizeof word);
-        if (*word && strspn(word, "0123456789") == strlen(word)) {
+        if (strspn(word, "0123456789") == strlen(word)) {
             list = list ? list : grt_dev_list_create();
             good = list && devices_number(list, line->backend, word, children[i].device,
                                           sizeof children[i].device);
-        } else if (*word) {
-            snprintf(children[i].device, sizeof children[i].device, "%s", word);
         } else {
-            good = grt_fail(GRT_CONFIG, "--device: names with commas between are wanted");
+            snprintf(children[i].device, sizeof children[i].device, "%s", word);
         }
     }
     grt_dev_list_destroy(&list);
@@ -242,7 +240,7 @@ int spread_devices(const char *verb, int argc, char **argv) {
         if (count > MOST_DEVICES || !children) {
             talk_error("--device: at most %d devices", MOST_DEVICES);
         } else if (!devices_named(line.device)) {
-            code = COMMAND_USAGE;
+            code = COMMAND_USAGE;  // it has said why
         } else if (line.bad) {
             talk_error("%s is of one device, and --device names %u", line.bad, count);
         } else if (line.csv) {

@@ -40,14 +40,15 @@ undo:
     return false;
 }
 
-const uint32_t *pass_target(const struct pass *p, const struct grt_batch *batch, uint32_t row) {
+const void *pass_target(const struct pass *p, const struct grt_batch *batch, uint32_t row) {
     return (const uint32_t *)batch->y + (uint64_t)row * p->task.info.y_width;
 }
 
 double pass_weight(const struct pass *p, const struct grt_batch *batch, uint32_t row) {
     float weight = 1.0f;
     if (p->task.info.weighted) {
-        memcpy(&weight, pass_target(p, batch, row) + p->task.info.y_width - 1, sizeof weight);
+        const float *words = pass_target(p, batch, row);
+        weight = words[p->task.info.y_width - 1];
     }
     return (double)weight;
 }

@@ -26,8 +26,9 @@ bool pass_run(struct pass *pass, struct grt_dev *dev, bool (*stop)(void), pass_f
               void *context);
 
 void pass_end(struct pass *pass);
-// The words of a row's target, and what the row weighs, 1 where rows have no weights.
-const uint32_t *pass_target(const struct pass *p, const struct grt_batch *batch, uint32_t row);
+// The words of a row's target, floats or a class, and what the row weighs, 1 where rows have no
+// weights.
+const void *pass_target(const struct pass *p, const struct grt_batch *batch, uint32_t row);
 double pass_weight(const struct pass *p, const struct grt_batch *batch, uint32_t row);
 
 #endif

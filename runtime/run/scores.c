@@ -225,14 +225,13 @@ static void gather(void *context, const struct pass *p, const struct grt_batch *
     uint64_t width = p->task.learner.outputs;
     for (uint32_t i = 0; i < batch->rows; i++, y += width) {
         double weight = pass_weight(p, batch, i);
-        const uint32_t *words = pass_target(p, batch, i);
         if (!g->logits) {
-            add_numbers(&g->numbers, y, (const float *)words, weight);
+            add_numbers(&g->numbers, y, pass_target(p, batch, i), weight);
             continue;
         }
         memcpy(g->logits + g->rows * width, y, width * sizeof *y);
         g->weights[g->rows] = (float)weight;
-        g->truth[g->rows++] = words[0];
+        g->truth[g->rows++] = *(const uint32_t *)pass_target(p, batch, i);
     }
 }
 

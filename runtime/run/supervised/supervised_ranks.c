@@ -263,31 +263,30 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 
 // ---- a step ----
 
-typedef struct grt_graph *record_fn(struct grt_learner *learner, const struct grt_step_desc *desc);
-
-// Of `rows` samples, in a step of `all`; `in`: it reads them. Gradients tell when they are there.
+// Of `rows` samples, in a step of `all`; `in`: it reads them. Among r->embeds it embeds them, else it
+// makes gradients, which tell when they are there.
 static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
-                                  record_fn *record, uint32_t leaf, uint32_t rows, uint32_t all,
-                                  struct grt_buf *in) {
+                                  uint32_t leaf, uint32_t rows, uint32_t all, struct grt_buf *in) {
     struct supervised_ranks *r = run->ranks;
     struct recorded *at = &graphs[2 * leaf + (all < r->step)];
     if (at->graph && at->rows == rows && at->all == all) {
         return at->graph;
     }
     grt_graph_destroy(&at->graph);
-    bool last = graphs == r->graphs;
+    bool gradients = graphs == r->graphs;
     struct grt_step_desc desc = {.rows = rows,
                                  .samples = all,
                                  .micro_first = (r->first + leaf) * run->task.learner.accumulate,
                                  .whole = r->embeds ? all : 0,
                                  .place = (r->first + leaf) * r->leaf,
-                                 .tell = last ? grt_share_tell(r->share, leaf) : NULL};
+                                 .tell = gradients ? grt_share_tell(r->share, leaf) : NULL};
     if (in) {
         desc.x = (struct grt_range){in, 0, r->y_at};
         desc.y = (struct grt_range){in, r->y_at, grt_buf_size(in) - r->y_at};
     }
     *at = (struct recorded){rows, all, NULL};
-    at->graph = record(run->learner, &desc);
+    at->graph = gradients ? grt_learner_gradients(run->learner, &desc)
+                          : grt_learner_embed(run->learner, &desc);
     return at->graph;
 }
 
@@ -325,9 +324,8 @@ static bool feed(struct grt_supervised *run, uint32_t leaf, uint32_t all,
     done->stalled += batch.waited;
     bool good = true;
     if (batch.rows > 0) {
-        *graph = graph_of(run, r->embeds ? r->embeds : r->graphs,
-                          r->embeds ? grt_learner_embed : grt_learner_gradients, leaf, batch.rows,
-                          all, place->buf);
+        *graph =
+            graph_of(run, r->embeds ? r->embeds : r->graphs, leaf, batch.rows, all, place->buf);
         good = *graph && bring(run, place, &batch);
     }
     grt_loader_release(run->train_loader, &batch);
@@ -344,7 +342,7 @@ static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all,
             return false;
         }
     } else if (rows > 0) {
-        graph = graph_of(run, r->graphs, grt_learner_gradients, leaf, rows, all, NULL);
+        graph = graph_of(run, r->graphs, leaf, rows, all, NULL);
         if (!graph) {
             return false;
         }

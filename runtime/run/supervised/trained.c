@@ -200,7 +200,7 @@ static void judge(void *context, const struct pass *p, const struct grt_batch *b
     struct grt_classified *c = context;
     for (uint32_t i = 0; i < batch->rows; i++) {
         judge_row(c, p, batch->x + (uint64_t)i * p->task.info.x_width, y + (uint64_t)i * c->classes,
-                  pass_target(p, batch, i)[0], pass_weight(p, batch, i));
+                  *(const uint32_t *)pass_target(p, batch, i), pass_weight(p, batch, i));
     }
 }
 
