@@ -425,8 +425,9 @@ def proximal():
     )
     team.fit(1)
     team.save("uav.h5")
-    # Settings are those of the checkpoint, but for those that are given.
-    for given, obstacles in (({}, team.checkpoint.about["setting_num_obstacles"]), ({"num_obstacles": 3}, 3)):
+    # Settings are those of the checkpoint, but for those that are given, which are others.
+    own = team.checkpoint.about["setting_num_obstacles"]
+    for given, obstacles in (({}, own), ({"num_obstacles": own + 2}, own + 2)):
         about = gpurt.PPO("uav", start="uav.h5", **given).checkpoint.about
         assert about["setting_map"] == 10 and about["setting_num_obstacles"] == obstacles, about
     flight = played("uav", "uav.h5")

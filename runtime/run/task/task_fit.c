@@ -48,7 +48,7 @@ bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,
     d.accumulate = desc->accumulate ? desc->accumulate : 1;
     uint32_t low = 0;  // samples of a piece
     uint32_t high = desc->batch / d.accumulate + 1;
-    while (high - low > 1 && fit->accumulate) {
+    while (high - low > 1) {
         uint32_t piece = low + (high - low) / 2;
         d.batch = piece * d.accumulate;
         if (!bytes_of(dev, &d, besides, &bytes)) {
