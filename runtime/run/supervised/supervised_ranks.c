@@ -263,8 +263,8 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 
 // ---- a step ----
 
-// Of `rows` samples, in a step of `all`; `in`: it reads them. Among r->embeds it embeds them, else it
-// makes gradients, which tell when they are there.
+// Of `rows` samples, in a step of `all`; `in`: it reads them. Among r->embeds it embeds them, else
+// it makes gradients, which tell when they are there.
 static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
                                   uint32_t leaf, uint32_t rows, uint32_t all, struct grt_buf *in) {
     struct supervised_ranks *r = run->ranks;
