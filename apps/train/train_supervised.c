@@ -105,13 +105,14 @@ static void explain(const struct grt_config *c) {
 static void explain_pairs(const struct grt_supervised_info *info) {
     const struct grt_learner_desc *l = &info->learner;
     uint32_t micro = (l->batch + l->accumulate - 1) / l->accumulate;
+    const char *norms = l->sync_norms ? "the same micro-batch of every rank" : "a micro-batch";
     if (l->views < 2) {
         return;
     }
     if (l->whole.samples > 0) {
         talk_line("views       2 a sample, each told apart from the %u others of its batch, in all "
-                  "micro-batches of all ranks; norms over a batch are over a micro-batch",
-                  2 * l->whole.batch - 1);
+                  "micro-batches of all ranks; norms over a batch are over %s",
+                  2 * l->whole.batch - 1, norms);
     } else if (l->accumulate > 1 && !l->exact) {
         talk_line("views       2 a sample, each told apart from the %u others of its micro-batch: "
                   "%u micro-batches are no batch of %u here. accumulate_exact=true tells it apart "
@@ -119,8 +120,8 @@ static void explain_pairs(const struct grt_supervised_info *info) {
                   2 * micro - 1, l->accumulate, l->batch, 2 * l->batch - 1);
     } else if (l->accumulate > 1) {
         talk_line("views       2 a sample, each told apart from the %u others of all %u "
-                  "micro-batches; norms over a batch are over a micro-batch",
-                  2 * l->batch - 1, l->accumulate);
+                  "micro-batches; norms over a batch are over %s",
+                  2 * l->batch - 1, l->accumulate, norms);
     } else {
         talk_line("views       2 a sample, each told apart from the %u others of its batch",
                   2 * micro - 1);

@@ -114,13 +114,15 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
     most.accumulate = 1;
     struct grt_fit_besides besides = grt_task_besides(dev, &task->info, &most, GRT_CACHE_NONE);
     besides.bytes = 0;  // the staging of so large a batch is not its own
+    uint64_t parts = task->config.micro_batches > 1 ? task->config.micro_batches : 1;
+    besides.shared = parts > 1 ? (uint32_t)parts : 0;
     if (!grt_task_fit(dev, &most, &besides, &fit)) {
         return false;
     }
     char left[TABLE_TEXT_SIZE];
     table_bytes_text(fit.left, left);
-    talk_line("largest batch on %s: %u, in %s of free memory", grt_dev_info(dev)->selector,
-              fit.batch, left);
+    talk_line("largest batch on %s: %llu, in %s of free memory", grt_dev_info(dev)->selector,
+              (unsigned long long)(fit.batch * parts), left);
     return true;
 }
 

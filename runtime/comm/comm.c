@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "launch.h"
 #include "peers.h"
+#include "window.h"
 
 // A wait that is short, or whose bytes still move, is not slept through: MPI moves them, a few at a
 // time, in the calls that ask. 46.8 MB of two ranks, best of 8 on two shared cores: 123 ms, and 200
@@ -28,6 +29,8 @@
 // For it to save where all end, at least.
 #define SAVE_SECONDS 60.0
 
+#define LEVELS 13  // of a tree over 4,096 ranks, and one
+
 struct grt_comm {
     struct grt_transport transport;
     bool (*stop_asked)(void);
@@ -40,6 +43,7 @@ struct grt_comm {
     char (*texts)[240];  // for grt_comm_who()
     void *scratch;
     uint64_t scratch_bytes;
+    struct window *window;  // where all ranks are on this machine; else NULL
 };
 
 uint32_t grt_comm_rank(const struct grt_comm *comm) {
@@ -108,22 +112,32 @@ static bool look_at_peers(struct grt_comm *comm) {
     return true;
 }
 
+// Whether what was begun is over. False: it failed.
+static bool test(struct grt_comm *comm, bool *over) {
+    if (comm->window) {
+        *over = window_all_came(comm->window);
+        return true;
+    }
+    return comm->transport.test(comm->transport.self, over);
+}
+
+// Of an exchange of so many bytes of each rank.
 static bool wait_over(struct grt_comm *comm, uint64_t each) {
     const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
     double begun = grt_seconds(), looked = begun, asked = 0;
     double busy = BUSY_SECONDS + (double)each * comm->ranks / BUSY_BYTES;
     for (;;) {
         bool over = false;
-        if (!comm->transport.test(comm->transport.self, &over)) {
+        if (!test(comm, &over)) {
             return lose(comm, "an exchange between ranks failed: one of them is gone");
         }
         if (over) {
             return true;
         }
         double now = grt_seconds();
-        if (now - begun < busy) {
+        if (!comm->window && now - begun < busy) {
             sched_yield();
-        } else {
+        } else if (!comm->window) {
             nanosleep(&nap, NULL);
         }
         if (now - looked < PEER_LOOK_SECONDS) {
@@ -145,12 +159,38 @@ static bool wait_over(struct grt_comm *comm, uint64_t each) {
     }
 }
 
+// All ranks have filled their boxes.
+static bool come(struct grt_comm *comm) {
+    window_come(comm->window);
+    return wait_over(comm, 0);
+}
+
+static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
+    for (uint64_t at = 0; at < each; at += WINDOW_BOX) {
+        size_t bytes = each - at < WINDOW_BOX ? each - at : WINDOW_BOX;
+        memcpy(window_own(comm->window), all + comm->rank * each + at, bytes);
+        if (!come(comm)) {
+            return false;
+        }
+        for (uint32_t r = 0; r < comm->ranks; r++) {
+            if (r != comm->rank) {
+                memcpy(all + r * each + at, window_box(comm->window, r), bytes);
+            }
+        }
+        window_turn(comm->window);
+    }
+    return true;
+}
+
 bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
     if (!comm || comm->ranks == 1) {
         return true;
     }
     if (comm->lost) {
         return false;
+    }
+    if (comm->window) {
+        return gather_boxes(comm, all, each);
     }
     return comm->transport.gather(comm->transport.self, all, each)
                ? wait_over(comm, each)
@@ -303,9 +343,102 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
 
 // ---- sums ----
 
-uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count) {
-    uint64_t ranks = grt_comm_ranks(comm);
-    return (count + ranks - 1) / ranks * ranks;
+static void add(float *restrict to, const float *restrict from, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        to[i] += from[i];
+    }
+}
+
+// By messages: each rank gets one slice of all, sums it, and all get the sums.
+static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
+    uint32_t ranks = comm->ranks;
+    uint64_t slice = (count + ranks - 1) / ranks, room = slice * ranks;
+    if (!scratch(comm, 3 * room * sizeof(float))) {
+        return false;
+    }
+    float *theirs = comm->scratch, *all = theirs + room, *own = all + room;
+    if (room > count) {
+        // Slices are of one length: behind the numbers there are zeros.
+        memcpy(own, numbers, count * sizeof *own);
+        memset(own + count, 0, (room - count) * sizeof *own);
+        numbers = own;
+    }
+    if (!spread(comm, numbers, theirs, slice * sizeof(float))) {
+        return false;
+    }
+    for (uint32_t width = 1; width < ranks; width *= 2) {
+        for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
+            add(theirs + r * slice, theirs + (r + width) * slice, slice);
+        }
+    }
+    memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
+    if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
+        return false;
+    }
+    memcpy(sum, all, count * sizeof *sum);
+    return true;
+}
+
+// What two ranks have, element by element. The sum may be what one of them has.
+static void add_two(float *sum, const float *left, const float *right, uint64_t count) {
+    for (uint64_t i = 0; i < count; i++) {
+        sum[i] = left[i] + right[i];
+    }
+}
+
+#define BLOCK 512  // numbers that are summed over all ranks at a time
+
+// Numbers of all ranks in the same tree, block by block: `at` of the boxes, and the own as given.
+static void sum_ranks(const struct grt_comm *comm, const float *own, uint64_t at, float *sum,
+                      uint64_t count) {
+    float sums[LEVELS][BLOCK];
+    for (uint64_t first = 0; first < count; first += BLOCK) {
+        uint64_t n = count - first < BLOCK ? count - first : BLOCK;
+        uint32_t height = 0;
+        for (uint32_t r = 0; r < comm->ranks; r++) {
+            const float *box = (const float *)window_box(comm->window, r) + at;
+            memcpy(sums[height++], (r == comm->rank ? own : box) + first, n * sizeof(float));
+            for (uint32_t pair = r + 1; pair % 2 == 0; pair /= 2) {
+                height--;
+                add(sums[height - 1], sums[height], n);
+            }
+        }
+        memcpy(sum + first, sums[0], n * sizeof(float));
+    }
+}
+
+// Through the boxes, one after another. Two ranks add all for themselves: that reads as much as a
+// half, its sum, and the other half's, and they come once. More share the work, in slices.
+static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
+    const uint64_t most = WINDOW_BOX / sizeof(float);
+    for (uint64_t at = 0; at < count; at += most) {
+        uint64_t n = count - at < most ? count - at : most;
+        uint64_t slice = (n + comm->ranks - 1) / comm->ranks, first = comm->rank * slice;
+        uint64_t end = first + slice < n ? first + slice : n;
+        float *own = window_own(comm->window);
+        memcpy(own, numbers + at, n * sizeof *own);
+        if (!come(comm)) {
+            return false;
+        }
+        if (comm->ranks == 2) {
+            add_two(sum + at, window_box(comm->window, 0), window_box(comm->window, 1), n);
+        } else {
+            if (first < end) {
+                sum_ranks(comm, own + first, first, own + first, end - first);
+            }
+            if (!come(comm)) {
+                return false;
+            }
+            for (uint32_t r = 0; r < comm->ranks && r * slice < n; r++) {
+                const float *box = window_box(comm->window, r);
+                uint64_t left = n - r * slice;
+                memcpy(sum + at + r * slice, box + r * slice,
+                       (left < slice ? left : slice) * sizeof *sum);
+            }
+        }
+        window_turn(comm->window);
+    }
+    return true;
 }
 
 bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
@@ -317,33 +450,14 @@ bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint6
         memmove(sum, numbers, count * sizeof *sum);
         return true;
     }
-    uint64_t slice = grt_comm_room(comm, count) / ranks;
     if ((ranks & (ranks - 1)) != 0) {
         return grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
     }
-    if (!scratch(comm, 2 * slice * ranks * sizeof(float))) {
+    if (comm->lost) {
         return false;
     }
-    // Each rank sums one slice of all.
-    float *theirs = comm->scratch, *all = theirs + slice * ranks;
-    if (!spread(comm, numbers, theirs, slice * sizeof(float))) {
-        return false;
-    }
-    for (uint32_t width = 1; width < ranks; width *= 2) {
-        for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
-            float *restrict to = theirs + r * slice;
-            const float *restrict from = theirs + (r + width) * slice;
-            for (uint64_t i = 0; i < slice; i++) {
-                to[i] += from[i];
-            }
-        }
-    }
-    memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
-    if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
-        return false;
-    }
-    memcpy(sum, all, count * sizeof *sum);
-    return true;
+    return comm->window ? sum_boxes(comm, numbers, sum, count)
+                        : sum_slices(comm, numbers, sum, count);
 }
 
 // ---- begin and end ----
@@ -354,8 +468,40 @@ static void forget(struct grt_comm **comm) {
     free(c->stopped);
     free(c->texts);
     free(c->scratch);
+    window_destroy(&c->window);
     free(c);
     *comm = NULL;
+}
+
+// Shared memory where all ranks are on one machine, and every one of them sees that of all.
+static bool look_out(struct grt_comm *comm, bool messages) {
+    bool good = comm->ranks > 1 && !messages;
+    for (uint32_t r = 0; r < comm->ranks; r++) {
+        good = good && here(comm, r);
+    }
+    struct window *window = good ? window_create(comm->rank, comm->ranks) : NULL;
+    struct window_key *keys = calloc(comm->ranks, sizeof *keys);
+    char *seen = calloc(comm->ranks, sizeof *seen);
+    bool met = keys && seen;
+    if (met) {
+        keys[comm->rank] = window_key(window);
+        met = grt_comm_gather(comm, keys, sizeof *keys);
+        seen[comm->rank] = (char)(met && window_open(window, keys));
+        met = met && grt_comm_gather(comm, seen, sizeof *seen);
+    } else {
+        grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+    }
+    for (uint32_t r = 0; met && r < comm->ranks; r++) {
+        good = good && seen[r];
+    }
+    free(keys);
+    free(seen);
+    if (met && good) {
+        comm->window = window;
+    } else {
+        window_destroy(&window);
+    }
+    return met;
 }
 
 static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
@@ -388,7 +534,7 @@ static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
         snprintf(comm->texts[r], sizeof *comm->texts, "%.95s, process %d on %.63s", p->device,
                  (int)p->pid, p->host);
     }
-    return grt_comm_agree(comm, "version of gpurt", own.version);
+    return grt_comm_agree(comm, "version of gpurt", own.version) && look_out(comm, desc->messages);
 }
 
 struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {

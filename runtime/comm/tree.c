@@ -9,7 +9,7 @@
 
 struct grt_comm_tree {
     struct grt_comm *comm;
-    uint64_t count, room;
+    uint64_t count;
     uint32_t added, height;
     float *levels[LEVELS];
 };
@@ -20,10 +20,9 @@ struct grt_comm_tree *grt_comm_tree_create(struct grt_comm *comm, uint32_t leave
     if (good) {
         tree->comm = comm;
         tree->count = count;
-        tree->room = grt_comm_room(comm, count);
     }
     for (uint32_t i = 0; good && (i == 0 || 1u << (i - 1) < leaves); i++) {
-        tree->levels[i] = calloc(tree->room, sizeof(float));
+        tree->levels[i] = calloc(count > 0 ? count : 1, sizeof(float));
         good = tree->levels[i] != NULL;
     }
     if (!good) {

@@ -47,6 +47,9 @@ struct grt_comm_desc {
     // Without an answer for so many seconds a rank counts as lost, and a tenth of it is what the
     // others give the first to save. 0: GRT_COMM_SILENT_SECONDS.
     double silent;
+    // By the transport, also where all ranks are on one machine: without it they exchange through
+    // memory that they share there. Every rank says the same; the bits are the same.
+    bool messages;
 };
 #define grt_comm_desc(...) GRT_DESC(struct grt_comm_desc, __VA_ARGS__)
 
@@ -85,10 +88,8 @@ GRT_API uint32_t grt_comm_stop(const struct grt_comm *comm);
 GRT_API bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each);
 // All get what the first rank has.
 GRT_API bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes);
-// The sum over all ranks, whose number is a power of two; `sum` may be `numbers`. These have room
-// for grt_comm_room(comm, count) of them, fewer than the ranks more.
+// The sum over all ranks, whose number is a power of two; `sum` may be `numbers`.
 GRT_API bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count);
-GRT_API uint64_t grt_comm_room(const struct grt_comm *comm, uint64_t count);
 // Whether all have the same bytes; else the sentence says at which step who differs in what.
 GRT_API bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
                            uint64_t bytes);

@@ -92,6 +92,8 @@ GRT_API const char *grt_learner_variant(const struct grt_learner *learner);
 // Which fused kernels, "coop" for example; NULL where layers are computed one by one.
 GRT_API const char *grt_learner_fused_kernels(const struct grt_learner *learner);
 GRT_API uint64_t grt_learner_parameters(const struct grt_learner *learner);
+// Whether it has norms over the rows of all processes (sync_norms): each needs as many rows.
+GRT_API bool grt_learner_syncs(const struct grt_learner *learner);
 // The i-th of its modules, compositions before their parts; NULL past the last.
 GRT_API const struct grt_net_layer *grt_learner_layer(const struct grt_learner *learner,
                                                       uint32_t i);

@@ -92,10 +92,10 @@ GRT_API void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *de
 // Bytes that a loss of y [rows][cols] needs besides; 0 for most.
 GRT_API uint64_t grt_loss_scratch(enum grt_loss loss, uint64_t rows, uint64_t cols);
 // Divides gradients and `count` parts of a loss by the sum of as many parts of the targets'
-// weights; by nothing, to 0, where that is 0.
+// weights; by nothing, to 0, where that is 0: then the row of the step says so (optim.h).
 GRT_API void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,
-                                  struct grt_range losses, struct grt_range weights,
-                                  uint32_t count);
+                                  const struct grt_tensor *state, struct grt_range losses,
+                                  struct grt_range weights, uint32_t count);
 
 #ifdef __cplusplus
 }

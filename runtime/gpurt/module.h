@@ -83,6 +83,7 @@ struct grt_net {
     uint32_t layer_count, depth;
     struct grt_together together;
     bool sync_norms;  // batch norms are over the rows of all ranks, each of which has as many
+    bool syncs;       // there is such a norm; set in declare
     // Bytes of one rank that are exchanged at once, at most; grows in declare. And the host's
     // memory for them, of all ranks.
     uint64_t exchanged;

@@ -129,14 +129,18 @@ struct grt_learn_state {
     uint32_t epoch;        // data on the device: the epoch's record in the order
     uint32_t eval_cursor;  // next sample of an evaluation
     float eval_near;       // of a classification: answers among the five likeliest
-    uint32_t reserved[9];
+    uint32_t idle;         // 1: the samples of the step that comes to its end weigh nothing
+    uint32_t reserved[8];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
 
 #define GRT_HISTORY 256
 // One row a step, in a ring: step s is in row s % GRT_HISTORY.
 struct grt_learn_row {
-    float loss, grad_norm, lr, loss_scale;  // loss_scale: 0 minus it when the step was skipped
+    float loss;
+    float grad_norm;  // -1 when the samples of the step weighed nothing
+    float lr;
+    float loss_scale;  // 0 minus it when the step was skipped
 };
 
 #define GRT_NORM_PARTS 256

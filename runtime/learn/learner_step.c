@@ -272,7 +272,7 @@ void recording_meeting(struct recording *f) {
 // By the weights of the samples of all micro-batches.
 static void record_weighted_mean(struct recording *f) {
     if (f->l->mass) {
-        grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->loss_parts->range,
+        grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->state, f->l->loss_parts->range,
                              f->l->mass->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
     }
 }

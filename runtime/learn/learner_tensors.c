@@ -26,6 +26,10 @@ uint64_t grt_learner_parameters(const struct grt_learner *l) {
     return l ? l->params.numbers : 0;
 }
 
+bool grt_learner_syncs(const struct grt_learner *l) {
+    return l && l->net.syncs;
+}
+
 const struct grt_net_layer *grt_learner_layer(const struct grt_learner *l, uint32_t i) {
     return l && i < l->net.layer_count ? &l->net.layers[i] : NULL;
 }

@@ -197,8 +197,10 @@ void grt_op_loss(struct grt_graph *graph, const struct grt_loss_desc *d) {
 }
 
 void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grads,
-                          struct grt_range losses, struct grt_range weights, uint32_t count) {
-    if (!graph || !grt_op_tensor(graph, "weighted mean", "grads", grads)) {
+                          const struct grt_tensor *state, struct grt_range losses,
+                          struct grt_range weights, uint32_t count) {
+    if (!graph || !grt_op_tensor(graph, "weighted mean", "grads", grads) ||
+        !grt_op_tensor(graph, "weighted mean", "state", state)) {
         return;
     }
     if (grads->dtype != GRT_F32 || !losses.buf || !weights.buf || count == 0) {
@@ -214,8 +216,9 @@ void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grad
             .n = (uint32_t)pieces.count, .parts = count, .leads = pieces.first == 0};
         const struct grt_range ranges[] = {grt_op_piece(grads, &pieces),
                                            grt_op_part(losses, 0, (uint64_t)count * 4),
-                                           grt_op_part(weights, 0, (uint64_t)count * 4)};
+                                           grt_op_part(weights, 0, (uint64_t)count * 4),
+                                           state->range};
         grt_op_launch(graph, grt_kernel_desc(.name = "weighted_mean", .specs = {{"WG", wg}}),
-                      &params, sizeof params, ranges, 3, groups);
+                      &params, sizeof params, ranges, 4, groups);
     }
 }

@@ -72,14 +72,18 @@ static uint64_t copy_rest(const struct grt_share *s, struct grt_graph *graph, st
     return at;
 }
 
-static uint64_t count_rest(struct grt_share *s) {
-    const struct grt_learner *l = s->learner;
+static uint64_t count_kept(const struct grt_learner *l) {
     const struct grt_tensor *t;
+    uint64_t kept = 0;
     for (uint32_t i = 0; (t = grt_learner_tensor(l, GRT_TENSOR_BUFFER, i, NULL)) != NULL; i++) {
-        s->kept += grt_tensor_count(t);
+        kept += grt_tensor_count(t);
     }
+    return kept;
+}
+
+static uint64_t count_rest(const struct grt_learner *l) {
     uint64_t parts = grt_tensor_count(l->loss_parts);
-    return GRT_NORM_PARTS + (l->mass ? 2 : 1) * parts + s->kept;
+    return GRT_NORM_PARTS + (l->mass ? 2 : 1) * parts + count_kept(l);
 }
 
 // What every micro-batch begins with: parts that none leaves are those of another step.
@@ -298,13 +302,14 @@ static bool make_buckets(struct grt_share *s, uint64_t full) {
                                             (end - first) * 4};
         s->ranges[s->bucket_count] = b->range.range;
         b->at = at;
-        at += b->count + GRT_SHARE_ROOM;
+        at += b->count;
         end = first;
         s->bucket_count++;
         b[1].end = i;
         b++;
     }
-    *b = (struct bucket){.at = s->alone ? 0 : at, .count = count_rest(s)};
+    *b = (struct bucket){.at = s->alone ? 0 : at, .count = count_rest(s->learner)};
+    s->kept = count_kept(s->learner);
     s->tell = (struct grt_graph_tell){s->ranges, s->bucket_count, told, s};
     return true;
 }
@@ -313,11 +318,25 @@ static struct grt_buf *make_buf(const struct grt_share *s, uint64_t bytes, enum 
     return grt_buf_create(s->dev, grt_buf_desc(.size = bytes, .kind = kind, .label = "gradients"));
 }
 
-// The rest, and with it the gradients, of one sum.
+// Bytes of one sum: of the rest, and with it of the gradients, which lie behind `*at`.
+static uint64_t level_bytes(const struct grt_learner *l, bool grads, uint64_t *at) {
+    *at = grt_dev_align_up(l->dev, count_rest(l) * 4);
+    return *at + (grads ? l->params.elements * 4 : 0);
+}
+
+uint64_t grt_share_bytes(const struct grt_learner *l, uint32_t leaves) {
+    uint64_t at, bytes = level_bytes(l, false, &at);
+    bytes += l->params.buffer ? l->params.buffer->range.size : 0;
+    for (uint32_t height = 0; 1ull << height < leaves; height++) {
+        bytes += level_bytes(l, true, &at);
+    }
+    return bytes;
+}
+
 static bool make_level(const struct grt_share *s, struct level *level, bool grads) {
     uint64_t count = s->buckets[s->bucket_count].count, elements = s->learner->params.elements;
-    uint64_t at = grt_dev_align_up(s->dev, count * 4);
-    level->buf = make_buf(s, at + (grads ? elements * 4 : 0), GRT_BUF_DEVICE);
+    uint64_t at, bytes = level_bytes(s->learner, grads, &at);
+    level->buf = make_buf(s, bytes, GRT_BUF_DEVICE);
     level->rest = (struct grt_tensor){
         .dtype = GRT_F32, .rank = 1, .shape = {count}, .range = {level->buf, 0, count * 4}};
     if (grads) {
@@ -331,7 +350,7 @@ static bool make_level(const struct grt_share *s, struct level *level, bool grad
 
 static bool make_memory(struct grt_share *s) {
     const struct bucket *rest = &s->buckets[s->bucket_count];
-    uint64_t bytes = (rest->at + rest->count + GRT_SHARE_ROOM) * sizeof(float);
+    uint64_t bytes = (rest->at + rest->count) * sizeof(float);
     const struct grt_tensor *kept = s->learner->params.buffer;
     s->rest = calloc(rest->count + 1, sizeof *s->rest);
     if (!s->rest) {

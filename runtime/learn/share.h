@@ -37,6 +37,9 @@ struct grt_share_desc {
     // Bytes of gradients from which on a bucket is full; 0: 4 MiB.
     uint64_t bucket;
 };
+// Bytes of device memory that it takes for `leaves` micro-batches of a learner, which need not be
+// allocated.
+uint64_t grt_share_bytes(const struct grt_learner *learner, uint32_t leaves);
 struct grt_share *grt_share_create(const struct grt_share_desc *desc);
 void grt_share_destroy(struct grt_share **share);
 
@@ -53,9 +56,8 @@ bool grt_share_leaf(struct grt_share *share, uint32_t leaf, struct grt_graph *gr
 struct grt_share_piece {
     const float *down;
     float *up;
-    uint64_t count;  // of numbers; `down` has room for a few more, up to GRT_SHARE_ROOM
+    uint64_t count;  // of numbers
 };
-#define GRT_SHARE_ROOM 4096
 uint32_t grt_share_pieces(const struct grt_share *share);
 // Waits until the device has it.
 bool grt_share_take(struct grt_share *share, uint32_t i, struct grt_share_piece *piece);

@@ -44,6 +44,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         n->sync.all = grt_net_tensor(net, grt_tensor_desc(.label = "sums of ranks", .group = "acts",
                                                           .shape = {ranks, 2, width}));
         grt_net_exchanges(net, 2 * width * sizeof(float));
+        net->syncs = true;
     }
     grt_net_scratch(net, grt_block_scratch(net->rows * (grt_shape_count(in) / width), width));
     module->operations = 8 * (double)grt_shape_count(in);

@@ -45,7 +45,8 @@ struct probe {
 
 static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
     p->count = (bytes + 3) / 4;
-    p->room = grt_comm_room(p->comm, p->count);
+    uint64_t ranks = grt_comm_ranks(p->comm);
+    p->room = (p->count + ranks - 1) / ranks * ranks;
     p->numbers = calloc(p->room, sizeof *p->numbers);
     p->slices = calloc(p->room, sizeof *p->slices);
     if (!p->numbers || !p->slices) {

@@ -33,6 +33,7 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
         grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
                          supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
     data.bytes += supervised_on_device(run) && run->apart.data ? run->apart.info.kept_bytes : 0;
+    data.shared = supervised_share_of(run).count;
     return data;
 }
 
@@ -73,6 +74,7 @@ static bool choose_cache(struct grt_supervised *run) {
 static bool plan_memory(struct grt_supervised *run) {
     struct grt_learner_desc *d = &run->task.learner;
     struct grt_fit_besides data = besides(run);
+    const char *what = run->ranks ? "a micro-batch" : "a step";
     struct grt_fit fit;
     char text[256];
     if (!grt_task_fit(run->desc.dev, d, &data, &fit)) {
@@ -90,21 +92,24 @@ static bool plan_memory(struct grt_supervised *run) {
     }
     if (!run->task.config.auto_accumulate) {
         char smaller[64] = "";
-        if (fit.batch > 0) {
-            snprintf(smaller, sizeof smaller, "batch_size=%u fits, or ",
-                     fit.batch / (uint32_t)run->task.config.accumulate);
+        // What fits is a learner's part of a step: all parts, which are equal.
+        uint64_t parts = run->ranks ? supervised_micro_batches(run) : 1;
+        uint64_t batch = fit.batch * parts / run->task.config.accumulate / parts * parts;
+        if (batch > 0) {
+            snprintf(smaller, sizeof smaller, "batch_size=%llu fits, or ",
+                     (unsigned long long)batch);
         }
         return grt_fail(GRT_NO_MEMORY,
-                        "a step of %u samples needs %.1f MB, %.1f MB may be taken: "
+                        "%s of %u samples needs %.1f MB, %.1f MB may be taken: "
                         "%sauto_accumulate=true cuts it into %u micro-batches with the same result",
-                        d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, smaller,
+                        what, d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, smaller,
                         fit.accumulate);
     }
     d->accumulate = fit.accumulate;
     snprintf(text, sizeof text,
-             "a step of %u samples needs %.1f MB, %.1f MB may be taken: it is cut into %u "
+             "%s of %u samples needs %.1f MB, %.1f MB may be taken: it is cut into %u "
              "micro-batches, with the same result",
-             d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, fit.accumulate);
+             what, d->batch, (double)fit.needed / 1e6, (double)fit.left / 1e6, fit.accumulate);
     grt_run_say(run->driver, GRT_RUN_NEWS_NOTE, text);
     return true;
 }

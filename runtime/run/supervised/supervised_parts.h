@@ -148,6 +148,8 @@ struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint
 // Where the next step begins, of training.
 bool supervised_seek(struct grt_supervised *s, struct grt_loader_position position);
 
+// Of samples that have weights: all 0 have no mean. False with the sentence.
+bool supervised_weighs(const struct grt_task *task, double weight);
 // What the sums of evaluations in the learner's state come to.
 void supervised_tally(const struct grt_learner *learner, const struct grt_learn_state *state,
                       struct grt_evaluation *evaluation);

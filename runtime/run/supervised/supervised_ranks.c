@@ -123,6 +123,11 @@ bool supervised_share_out(struct grt_supervised *run) {
     if (!agree_settings(run)) {
         return false;
     }
+    if (ranks == 1 && run->task.config.sync_batch_norm) {
+        grt_run_say(run->driver, GRT_RUN_NEWS_NOTE,
+                    "sync_batch_norm has no effect: there is one rank, and its norms are over a "
+                    "micro-batch");
+    }
     all = all > 0 ? all : of_checkpoint(run);
     all = all > 0 ? all : ranks;
     if (all == 1 && ranks == 1) {
@@ -192,7 +197,7 @@ bool supervised_ranks_open(struct grt_supervised *run) {
     struct supervised_ranks *r = run->ranks;
     uint64_t x = grt_learner_x_bytes(run->learner), y = grt_learner_y_bytes(run->learner);
     r->epoch = grt_loader_info(run->train_loader).rows;
-    if (run->task.learner.sync_norms && run->steps_per_epoch * r->step > r->epoch) {
+    if (grt_learner_syncs(run->learner) && run->steps_per_epoch * r->step > r->epoch) {
         return grt_fail(GRT_CONFIG,
                         "sync_batch_norm wants as many samples on every rank, and the last step of "
                         "an epoch has %llu of %u: drop_last=true leaves it out",

@@ -338,8 +338,7 @@ static void move_on(struct grt_supervised *s) {
 }
 
 // A step whose weights are all 0 has neither loss nor gradient, and is no part of a mean.
-static void add_loss(struct grt_supervised *s, double loss, double grad_norm, uint64_t samples) {
-    bool idle = s->task.info.weighted && loss == 0 && grad_norm == 0;
+static void add_loss(struct grt_supervised *s, double loss, bool idle, uint64_t samples) {
     s->loop.newest_loss = loss;
     // Overflowed gradients can still have a finite loss: count it.
     if (isfinite(loss)) {
@@ -366,20 +365,20 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
     }
     for (uint32_t i = 0; i < good; i++) {
         struct grt_learn_row row = grt_snapshot_row(s->snapshot, slot, first + i);
-        bool last = i + 1 == g->done.steps;
+        bool last = i + 1 == g->done.steps, idle = row.grad_norm < 0;
         uint64_t samples = last ? g->done.last_rows : s->step_rows;
         l->now += seconds / g->done.steps;
         s->state.lr = row.lr;
-        s->state.grad_norm = row.grad_norm;
+        s->state.grad_norm = idle ? 0 : row.grad_norm;
         s->state.skipped += row.loss_scale < 0;
         s->state.loss_scale =
             last ? after->loss_scale
                  : fabsf(grt_snapshot_row(s->snapshot, slot, first + i + 1).loss_scale);
-        struct supervised_noise noise = supervised_noise_of(s, step_of(s), (double)row.grad_norm);
+        struct supervised_noise noise = supervised_noise_of(s, step_of(s), (double)s->state.grad_norm);
         l->noise.trace += noise.trace;
         l->noise.square += noise.square;
         move_on(s);
-        add_loss(s, (double)row.loss, (double)row.grad_norm, samples);
+        add_loss(s, (double)row.loss, idle, samples);
         meter_add(&l->step, samples, g->done.stalled / g->done.steps);
         meter_add(&l->epoch, samples, g->done.stalled / g->done.steps);
         if (step_of(s) % s->task.config.log_interval == 0 || (last && g->ends)) {
@@ -511,6 +510,10 @@ bool supervised_evaluate(void *self, struct grt_run *run, bool more, struct grt_
         if (!settle(s, &turn)) {
             return false;
         }
+    }
+    const struct grt_task *judged = s->apart.data ? &s->apart : &s->task;
+    if (s->check && !supervised_weighs(judged, (double)s->state.eval_samples)) {
+        return false;
     }
     end_epoch(s, row);
     supervised_knn(s, run, row);

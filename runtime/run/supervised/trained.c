@@ -16,12 +16,12 @@ static bool begin(struct pass *p, struct grt_dev *dev, const struct grt_archive 
            pass_begin(p, dev, model, part);
 }
 
-// Weights that are all 0 have no mean.
-static bool weighs(const struct pass *p, double weight) {
-    return weight > 0 || grt_fail(GRT_BAD_DATA,
-                                  "%s: the weights of these samples (sample_weights=%s) are all 0: "
-                                  "`sample_weights=none` leaves weights out",
-                                  p->task.config.data, p->task.config.sample_weights);
+bool supervised_weighs(const struct grt_task *task, double weight) {
+    return weight > 0 || !task->info.weighted ||
+           grt_fail(GRT_BAD_DATA,
+                    "%s: the weights of these samples (sample_weights=%s) are all 0: "
+                    "`sample_weights=none` leaves weights out",
+                    task->config.data, task->config.sample_weights);
 }
 
 bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
@@ -52,7 +52,7 @@ bool grt_evaluate(struct grt_dev *dev, const struct grt_archive *model,
     }
     struct grt_learn_state state;
     good = good && grt_learner_state(p.learner, &state) &&
-           (!p.task.info.weighted || weighs(&p, (double)state.eval_samples));
+           supervised_weighs(&p.task, (double)state.eval_samples);
     if (good) {
         supervised_tally(p.learner, &state, evaluation);
         evaluation->samples = p.rows;
@@ -242,7 +242,7 @@ struct grt_classified *grt_classified_create(struct grt_dev *dev, const struct g
     if (good && !room) {
         grt_fail(GRT_NO_MEMORY, "no host memory for classes");
     }
-    if (room && good && pass_run(&p, dev, stop, judge, c) && weighs(&p, c->weight)) {
+    if (room && good && pass_run(&p, dev, stop, judge, c) && supervised_weighs(&p.task, c->weight)) {
         sum_up(c);
         c->evaluation.seconds = grt_seconds() - start;
     } else {

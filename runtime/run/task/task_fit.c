@@ -2,6 +2,8 @@
 // What fits into a device's memory: the plan of a learner is asked, nothing is allocated.
 #include "gpurt/task.h"
 
+#include "learn/share.h"
+
 // What ops bind where a kernel has operands that they do not: one buffer of a device, made by the
 // first op that wants it.
 #define DUMMY_BYTES 1024
@@ -14,7 +16,8 @@ static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
     }
     uint64_t pieces = desc->accumulate > 0 ? desc->accumulate : 1;
     *bytes = DUMMY_BYTES + grt_learner_bytes(learner, NULL) +
-             (desc->batch + pieces - 1) / pieces * besides->row;
+             (desc->batch + pieces - 1) / pieces * besides->row +
+             (besides->shared > 0 ? grt_share_bytes(learner, besides->shared) : 0);
     grt_learner_destroy(&learner);
     return true;
 }

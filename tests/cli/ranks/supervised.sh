@@ -38,6 +38,11 @@ for count in 2 4; do
     same ref1/step-000000000020.h5 ref$count/step-000000000020.h5
 done
 logs_agree ref2.jsonl
+# By messages, as between machines, and not through shared memory.
+for count in 2 4; do
+    GPURT_MESSAGES=1 ranks 0 "$count" "${train[@]}" --device ref micro_batches=8 checkpoint_dir=told$count
+    same ref1/best.h5 told$count/best.h5
+done
 told 'effective 64, in 8 micro-batches'
 ranks 0 2 "${train[@]/batch_size=64/per_device_train_batch_size=32}" --device ref checkpoint_dir=each
 told 'effective 64, in 2 micro-batches'

@@ -83,8 +83,13 @@ ranks 0 2 "${sync[@]}" --device ref "${one[@]}" checkpoint_dir=s0 --log s0.jsonl
 ! by_numpy s0 "$layers" 16 || wrong "norms are over all ranks, and nobody asked for it"
 ranks 78 2 "${sync[@]}" --device ref sync_batch_norm=true drop_last=false checkpoint_dir=u
 told 'the last step of an epoch has 6 of 16: drop_last=true leaves it out'
-# One rank takes no notice.
+# A network without such norms may have a short step.
+echo 'network: [{linear: 7}, relu, {linear: 1}]' >plain.yaml
+ranks 0 2 train supervised --data d.h5 --config plain.yaml --device ref batch_size=16 drop_last=false sync_batch_norm=true \
+    epochs=1 checkpoint_dir=short
+# One rank takes no notice, and says so.
 expect 0 "${sync[@]}" --device ref "${one[@]}" sync_batch_norm=true checkpoint_dir=alone
+told '^gpurt: sync_batch_norm has no effect: there is one rank'
 same s1/step-000000000001.h5 alone/step-000000000001.h5
 # Other kinds of devices, and both at once: weights are compared at step 0, and all that is
 # exchanged is the same on all. Pieces of micro-batches meet piece by piece.
@@ -114,6 +119,8 @@ for device in ref opencl vulkan; do
         same $device-1/step-000000000004.h5 $device-$count/step-000000000004.h5
     done
 done
+ranks 0 2 "${cnn[@]}" --device ref max_steps=1 sync_batch_norm=true drop_last=true checkpoint_dir=u
+told 'norms over a batch are over the same micro-batch of every rank'
 # Norms keep their statistics once for each micro-batch, however often it goes forward.
 norm=(train simclr --data i.h5 --config norm.yaml --device ref micro_batches=4 knn_every=0 batch_size=8 accumulate=2
     accumulate_exact=true)

@@ -328,6 +328,26 @@ def sampled():
     assert abs(told - wanted) < 1e-5 * wanted, (told, wanted, steps)
     os.remove("some.jsonl")
     shutil.rmtree("some")
+    # Steps that are fitted perfectly are part of it: what the first network says is the target of every second step.
+    one = ["targets=fitted", "loss=mse", "sample_weights=w", "learning_rate=0", "weight_decay=0", "log_interval=1"]
+    shutil.rmtree("first", ignore_errors=True)
+    train("first", "epochs=0", "targets=y", "loss=mse")
+    run("predict", "--data", "d.h5", "--device", device, "--checkpoint", newest("first"), "-o", "first.h5")
+    with h5py.File("first.h5") as f, h5py.File("d.h5", "a") as d:
+        said = np.array(f["y"]).reshape(ROWS)
+        d["fitted"] = np.where(idle, said, said + 1)
+    for words in [], ["micro_batches=2"]:
+        train("fitted", "epochs=1", *one, *words, "--log", "fitted.jsonl")
+        steps = [r["loss"] for r in rows("fitted.jsonl", "train")]
+        assert all((loss == 0) == (k % 2 == 1) for k, loss in enumerate(steps)), steps
+        wanted, told = (np.array(steps) * sizes).sum() / sizes.sum(), rows("fitted.jsonl", "evaluate")[-1]["train_loss"]
+        assert abs(told - wanted) < 1e-5 * wanted, (told, wanted, steps)
+        os.remove("fitted.jsonl")
+        shutil.rmtree("fitted")
+    shutil.rmtree("first")
+    # A validation that weighs nothing has no loss.
+    assert "sample_weights=aside) are all 0" in train("never", "epochs=2", "targets=both", "loss=mse", "sample_weights=aside", code=65)
+    shutil.rmtree("never")
     # Weights count by their shares: in any unit, to the limits of f32, the same bits, f16 too.
     for power in -125, -33, 0, 23, 125:
         with h5py.File("d.h5", "a") as f:

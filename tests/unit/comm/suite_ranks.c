@@ -14,10 +14,12 @@
 
 #include "base/clock.h"
 #include "comm/peers.h"
+#include "comm/window.h"
 #include "gpurt/comm.h"
 
 #define MOST 4
 #define COUNT 37  // numbers of a leaf: no multiple of the ranks
+#define MANY (2 * WINDOW_BOX / 4 + 37)  // of several boxes of shared memory, the last not full
 
 // ---- a transport between threads: the last one to come moves all blocks ----
 
@@ -35,6 +37,7 @@ struct seat {
     struct room *room;
     uint32_t rank;
     uint64_t turn;  // that it waits for
+    uint32_t exchanges;
 };
 
 static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
@@ -47,6 +50,7 @@ static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRAN
 
 static bool come(struct seat *seat, const void *out, void *in, size_t each, bool spreads) {
     struct room *room = seat->room;
+    seat->exchanges++;
     pthread_mutex_lock(&room->lock);
     bool alike = room->came == 0 || (room->each == each && room->spreads == spreads);
     room->out[seat->rank] = out;
@@ -95,10 +99,13 @@ struct player {
     void (*play)(struct player *player, struct grt_comm *comm);
     bool good;
     char error[512];
-    float numbers[COUNT + MOST];
+    float numbers[COUNT];
+    float *many;  // of MANY numbers, or NULL
     uint32_t stop;
     pthread_t thread;
 };
+
+static bool messages;  // ranks exchange by the transport, not through shared memory
 
 static void *run(void *context) {
     struct player *p = context;
@@ -106,7 +113,9 @@ static void *run(void *context) {
         GRT_TRANSPORT_VERSION, "threads", &p->seat, start, gather, spread, look, end};
     char device[16];
     snprintf(device, sizeof device, "device %u", p->seat.rank);
-    struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = device, .transport = &table));
+    struct grt_comm *comm = grt_comm_start(
+        grt_comm_desc(.device = device, .transport = &table, .messages = messages));
+    p->seat.exchanges = 0;
     if (comm) {
         p->play(p, comm);
     }
@@ -119,7 +128,7 @@ static void play(struct player players[MOST], uint32_t ranks,
                  void (*fn)(struct player *player, struct grt_comm *comm)) {
     struct room room = {.lock = PTHREAD_MUTEX_INITIALIZER, .ranks = ranks};
     for (uint32_t r = 0; r < ranks; r++) {
-        players[r] = (struct player){.seat = {&room, r, 0}, .play = fn};
+        players[r] = (struct player){.seat = {&room, r, 0, 0}, .play = fn};
         assert_int_equal(pthread_create(&players[r].thread, NULL, run, &players[r]), 0);
     }
     for (uint32_t r = 0; r < ranks; r++) {
@@ -151,7 +160,6 @@ static void add_leaves(struct player *p, struct grt_comm *comm) {
             }
         }
     }
-    assert_true(grt_comm_room(comm, COUNT) <= COUNT + MOST);
     memcpy(p->numbers, sums[0], sizeof sums[0]);
     p->good = grt_comm_sum(comm, p->numbers, p->numbers, COUNT);
 }
@@ -166,10 +174,14 @@ static void sums(void **state) {
     struct player players[MOST];
     uint32_t differ = 0;
     (void)state;
-    for (uint32_t ranks = 1; ranks <= MOST; ranks *= 2) {
+    for (uint32_t i = 0; i < 6; i++) {
+        uint32_t ranks = 1u << i / 2;
+        messages = i % 2;
         play(players, ranks, add_leaves);
         for (uint32_t r = 0; r < ranks; r++) {
             assert_true(players[r].good);
+            // Through shared memory nothing is left for the transport.
+            assert_int_equal(players[r].seat.exchanges > 0, messages && ranks > 1);
             for (uint32_t i = 0; i < COUNT; i++) {
                 float left = leaf(0, i) + leaf(1, i), right = leaf(2, i) + leaf(3, i);
                 float in_turn = left + leaf(2, i) + leaf(3, i);
@@ -178,6 +190,7 @@ static void sums(void **state) {
             }
         }
     }
+    messages = false;
     assert_true(differ > 0);  // another order would be seen
     test_log.expected += 3;   // a line of each rank
     play(players, 3, add_leaves);
@@ -187,6 +200,47 @@ static void sums(void **state) {
         play(players, ranks, add_nothing);
         assert_true(players[0].good && players[ranks - 1].good);
     }
+}
+
+// A sum, what all have, and their sum again, of more numbers than a box has.
+static void add_many(struct player *p, struct grt_comm *comm) {
+    uint32_t ranks = grt_comm_ranks(comm), rank = grt_comm_rank(comm);
+    float *all = malloc(ranks * MANY * sizeof *all), *own = all + rank * (uint64_t)MANY;
+    p->many = calloc(2 * (size_t)MANY, sizeof *p->many);
+    p->good = all && p->many;
+    for (uint32_t i = 0; p->good && i < MANY; i++) {
+        own[i] = leaf(rank, i);
+    }
+    p->good = p->good && grt_comm_sum(comm, own, p->many, MANY) &&
+              grt_comm_gather(comm, all, MANY * sizeof *all);
+    for (uint32_t i = 0; p->good && i < ranks * MANY; i++) {
+        p->good = all[i] == leaf(i / MANY, i % MANY);
+    }
+    p->good = p->good && grt_comm_sum(comm, own, own, MANY);
+    if (p->good) {
+        memcpy(p->many + MANY, own, MANY * sizeof *own);
+    }
+    free(all);
+}
+
+static void many_sums(void **state) {
+    struct player players[MOST];
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t ranks = 2u << i / 2;
+        messages = i % 2;
+        play(players, ranks, add_many);
+        for (uint32_t r = 0; r < ranks; r++) {
+            assert_true(players[r].good);
+            for (uint32_t k = 0; k < MANY; k++) {
+                float left = leaf(0, k) + leaf(1, k), right = leaf(2, k) + leaf(3, k);
+                float wanted = ranks == 2 ? left : left + right;
+                assert_true(players[r].many[k] == wanted && players[r].many[MANY + k] == wanted);
+            }
+            free(players[r].many);
+        }
+    }
+    messages = false;
 }
 
 // ---- words ----
@@ -285,7 +339,7 @@ static void votes(void **state) {
 
 static void silence(void **state) {
     struct room room = {.lock = PTHREAD_MUTEX_INITIALIZER, .ranks = 2};
-    struct seat seat = {&room, 0, 0};
+    struct seat seat = {&room, 0, 0, 0};
     struct grt_transport table = {
         GRT_TRANSPORT_VERSION, "threads", &seat, start, gather, spread, look, end};
     (void)state;
@@ -456,7 +510,7 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),    TEST_CASE(agreements),      TEST_CASE(votes),
+    TEST_CASE(sums),    TEST_CASE(many_sums),       TEST_CASE(agreements), TEST_CASE(votes),
     TEST_CASE(silence), TEST_CASE(other_processes), TEST_CASE(launchers),
 };
 TEST_SUITE(ranks, false, cases);

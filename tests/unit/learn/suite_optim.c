@@ -423,7 +423,7 @@ static void same_bits_as_ref(void **state) {
                                         .params = mean,
                                         .params_size = sizeof mean,
                                         .groups = 3,
-                                        .buffers = {{y, N}, {t, ROWS}, {t, ROWS}}};
+                                        .buffers = {{y, N}, {t, ROWS}, {t, ROWS}, {t, ROWS}}};
     kernel_same_as_ref(&divided);
     const uint32_t norm[2] = {N, 0};
     const struct kernel_case squares = {

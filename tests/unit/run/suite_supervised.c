@@ -337,6 +337,42 @@ static void short_memory(void **state) {
     run_kit_end();
 }
 
+// Sums of micro-batches are part of what fits: what is planned can be allocated.
+static void short_memory_of_sums(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c =
+        run_kit_config("sums", PAIRS("batch_size=128", "hidden=64", "epochs=1", "micro_batches=8"));
+    struct grt_supervised *run = create(&c, false, &w);
+    assert_non_null(run);
+    uint64_t bytes = grt_supervised_info(run).bytes;
+    // Eight need three sums of all gradients, 4 * 64 + 64 * 64 ... numbers each.
+    assert_true(grt_dev_mem_use(test.dev, "gradients").current > 3 * 64 * 64 * sizeof(float));
+    grt_supervised_destroy(&run);
+    struct grt_dev *usual = test.dev;
+    // From too little to a little more than enough: what is refused is refused by the plan, in its
+    // words, and not by an allocation.
+    uint32_t refused = 0, made = 0;
+    for (uint64_t limit = bytes / 2; limit < bytes + bytes / 4; limit += bytes / 32) {
+        test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
+        assert_non_null(test.dev);
+        run = create(&c, false, &w);
+        if (!run) {
+            const char *said = grt_last_error();
+            test_log.expected++;
+            assert_true(strstr(said, "a micro-batch of 16 samples needs") != NULL ||
+                        strstr(said, "even one sample at a time") != NULL);
+        }
+        *(run ? &made : &refused) += 1;
+        grt_supervised_destroy(&run);
+        grt_dev_destroy(&test.dev);
+    }
+    assert_true(refused > 0 && made > 0);
+    test.dev = usual;
+    run_kit_end();
+}
+
 // Rows stay on the device when they fit there once, the learner beside them; else in memory, with a
 // line that says so, and the same bits.
 static void caches_that_do_not_fit(void **state) {
@@ -562,5 +598,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
     TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
     TEST_CASE(models),           TEST_CASE(work_ahead),
+    TEST_CASE(short_memory_of_sums),
 };
 TEST_SUITE(supervised, true, cases);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/comm: memory that all ranks of one machine see, in place of messages.
+//
+//     file of rank 0   | head | box 0 | box 1 |      each rank writes into its own file alone,
+//     file of rank 1   | head | box 0 | box 1 |      and reads those of all
+//
+// An exchange is: fill the own box, come, and once all have come read the boxes of all. The next
+// one has the other box, so that nobody waits for the readers: who fills a box for the second time
+// knows by the exchange between that all have come to that, and have read.
+//
+// The files have no name, so nothing of them is left, whichever way a rank ends.
+#ifndef GRT_COMM_WINDOW_H
+#define GRT_COMM_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Bytes of a box. With two ranks on two cores 46.8 MB took as long in boxes of 256 KiB to 4 MiB
+// (2026-11); a GPU's buckets have 4 MiB.
+#define WINDOW_BOX (1u << 20)
+
+struct window;
+
+// What the others need to know of a rank to see its file.
+struct window_key {
+    int32_t pid, file;  // file below 0: it has none
+};
+
+// The own file; NULL where the system has no such files. Says nothing: there are messages.
+struct window *window_create(uint32_t rank, uint32_t ranks);
+void window_destroy(struct window **window);
+
+struct window_key window_key(const struct window *window);
+// Opens those of all ranks. False: one cannot be seen from here.
+bool window_open(struct window *window, const struct window_key *keys);
+
+// This rank's box of the exchange that comes, and those of all in the one that is under way.
+void *window_own(struct window *window);
+const void *window_box(const struct window *window, uint32_t rank);
+// What is in the own box is whole.
+void window_come(struct window *window);
+// Whether all have come as often; waits a little for one that has not.
+bool window_all_came(struct window *window);
+// Behind the last time that all came for an exchange: the next one has the other box.
+void window_turn(struct window *window);
+
+#endif
