@@ -208,11 +208,10 @@ int trainer_ranks_meet(struct trainer *t) {
     }
     snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
     talk_progress("waiting for the other ranks");
-    t->comm =
-        grt_comm_start(&(struct grt_comm_desc){.device = device,
-                                               .stop = talk_stopped,
-                                               .silent = t->rank_timeout,
-                                               .messages = getenv("GPURT_MESSAGES") != NULL});
+    t->comm = grt_comm_start(&(struct grt_comm_desc){.device = device,
+                                                     .stop = talk_stopped,
+                                                     .silent = t->rank_timeout,
+                                                     .messages = getenv("GPURT_MESSAGES") != NULL});
     talk_clear();
     if (!t->comm) {
         return command_exit_of(grt_last_status());

@@ -214,10 +214,9 @@ void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grad
         const uint32_t groups[3] = {(uint32_t)(wanted < most ? wanted : most), 1, 1};
         const struct weighted_mean_params params = {
             .n = (uint32_t)pieces.count, .parts = count, .leads = pieces.first == 0};
-        const struct grt_range ranges[] = {grt_op_piece(grads, &pieces),
-                                           grt_op_part(losses, 0, (uint64_t)count * 4),
-                                           grt_op_part(weights, 0, (uint64_t)count * 4),
-                                           state->range};
+        const struct grt_range ranges[] = {
+            grt_op_piece(grads, &pieces), grt_op_part(losses, 0, (uint64_t)count * 4),
+            grt_op_part(weights, 0, (uint64_t)count * 4), state->range};
         grt_op_launch(graph, grt_kernel_desc(.name = "weighted_mean", .specs = {{"WG", wg}}),
                       &params, sizeof params, ranges, 4, groups);
     }

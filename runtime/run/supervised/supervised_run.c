@@ -374,7 +374,8 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
         s->state.loss_scale =
             last ? after->loss_scale
                  : fabsf(grt_snapshot_row(s->snapshot, slot, first + i + 1).loss_scale);
-        struct supervised_noise noise = supervised_noise_of(s, step_of(s), (double)s->state.grad_norm);
+        struct supervised_noise noise =
+            supervised_noise_of(s, step_of(s), (double)s->state.grad_norm);
         l->noise.trace += noise.trace;
         l->noise.square += noise.square;
         move_on(s);

@@ -242,7 +242,8 @@ struct grt_classified *grt_classified_create(struct grt_dev *dev, const struct g
     if (good && !room) {
         grt_fail(GRT_NO_MEMORY, "no host memory for classes");
     }
-    if (room && good && pass_run(&p, dev, stop, judge, c) && supervised_weighs(&p.task, c->weight)) {
+    if (room && good && pass_run(&p, dev, stop, judge, c) &&
+        supervised_weighs(&p.task, c->weight)) {
         sum_up(c);
         c->evaluation.seconds = grt_seconds() - start;
     } else {

@@ -89,7 +89,7 @@ ranks 0 2 train supervised --data d.h5 --config plain.yaml --device ref batch_si
     epochs=1 checkpoint_dir=short
 # One rank takes no notice, and says so.
 expect 0 "${sync[@]}" --device ref "${one[@]}" sync_batch_norm=true checkpoint_dir=alone
-told '^gpurt: sync_batch_norm has no effect: there is one rank'
+told '^sync_batch_norm has no effect: there is one rank'
 same s1/step-000000000001.h5 alone/step-000000000001.h5
 # Other kinds of devices, and both at once: weights are compared at step 0, and all that is
 # exchanged is the same on all. Pieces of micro-batches meet piece by piece.

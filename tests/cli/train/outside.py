@@ -328,8 +328,9 @@ def sampled():
     assert abs(told - wanted) < 1e-5 * wanted, (told, wanted, steps)
     os.remove("some.jsonl")
     shutil.rmtree("some")
-    # Steps that are fitted perfectly are part of it: what the first network says is the target of every second step.
-    one = ["targets=fitted", "loss=mse", "sample_weights=w", "learning_rate=0", "weight_decay=0", "log_interval=1"]
+    # Steps that are fitted perfectly are part of it: every second step has as its targets what the
+    # first network says.
+    one = ["targets=fitted", "loss=mse", "sample_weights=w", "learning_rate=1e-12", "weight_decay=0", "log_interval=1"]
     shutil.rmtree("first", ignore_errors=True)
     train("first", "epochs=0", "targets=y", "loss=mse")
     run("predict", "--data", "d.h5", "--device", device, "--checkpoint", newest("first"), "-o", "first.h5")

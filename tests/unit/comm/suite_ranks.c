@@ -18,7 +18,7 @@
 #include "gpurt/comm.h"
 
 #define MOST 4
-#define COUNT 37  // numbers of a leaf: no multiple of the ranks
+#define COUNT 37                        // numbers of a leaf: no multiple of the ranks
 #define MANY (2 * WINDOW_BOX / 4 + 37)  // of several boxes of shared memory, the last not full
 
 // ---- a transport between threads: the last one to come moves all blocks ----
@@ -113,8 +113,8 @@ static void *run(void *context) {
         GRT_TRANSPORT_VERSION, "threads", &p->seat, start, gather, spread, look, end};
     char device[16];
     snprintf(device, sizeof device, "device %u", p->seat.rank);
-    struct grt_comm *comm = grt_comm_start(
-        grt_comm_desc(.device = device, .transport = &table, .messages = messages));
+    struct grt_comm *comm =
+        grt_comm_start(grt_comm_desc(.device = device, .transport = &table, .messages = messages));
     p->seat.exchanges = 0;
     if (comm) {
         p->play(p, comm);

@@ -593,11 +593,16 @@ static void work_ahead(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(first_step_apart), TEST_CASE(resumed),
-    TEST_CASE(ways_of_data),     TEST_CASE(batches_in_pieces),
-    TEST_CASE(lives_of_workers), TEST_CASE(nonfinite),
-    TEST_CASE(short_memory),     TEST_CASE(caches_that_do_not_fit),
-    TEST_CASE(models),           TEST_CASE(work_ahead),
+    TEST_CASE(first_step_apart),
+    TEST_CASE(resumed),
+    TEST_CASE(ways_of_data),
+    TEST_CASE(batches_in_pieces),
+    TEST_CASE(lives_of_workers),
+    TEST_CASE(nonfinite),
+    TEST_CASE(short_memory),
+    TEST_CASE(caches_that_do_not_fit),
+    TEST_CASE(models),
+    TEST_CASE(work_ahead),
     TEST_CASE(short_memory_of_sums),
 };
 TEST_SUITE(supervised, true, cases);
