@@ -15,7 +15,7 @@ from clang.cindex import CursorKind as Kind, Index, StorageClass
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.environ.get("GPURT_MUTATE_WORK") or os.path.join(ROOT, "build", "mutate")
 TREE = os.path.join(WORK, "tree")
-BUILD = os.path.join(WORK, "build")
+BUILD = os.path.join(TREE, "build", "release")  # as far from the sources as any build: a compiler's cache serves it
 WHOLE = {}  # files with places, as they were when the places were drawn: work may go on beside a run
 MEMORY = 8 << 30  # bytes that a process of a test may take
 HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
@@ -37,11 +37,11 @@ AREAS = {
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
-    "rl": ("runtime/rl/", r"es|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
+    "learn": ("runtime/learn/", r"learnfacts|optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
+    "rl": ("runtime/rl/", r"es|esfacts|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
-           r"es|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
+           r"es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
     "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),

@@ -85,6 +85,7 @@
     X(buffers, D)                                                                                  \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
+    X(learnfacts, D)                                                                               \
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
@@ -92,6 +93,7 @@
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \
     X(evolve, D)                                                                                   \
+    X(esfacts, D)                                                                                  \
     X(ppo, D)                                                                                      \
     X(iteration, D)                                                                                \
     X(minibatch, D)                                                                                \
