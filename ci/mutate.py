@@ -45,7 +45,7 @@ AREAS = {
     "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
-    "config": ("runtime/config/", r"config|settings|cli_es|networks|train-data"),
+    "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"

@@ -81,11 +81,12 @@ static bool read_whole(const struct grt_config_key_info *info, const char *text,
     }
     // Of digits alone every one counts: a double has 16 of them.
     bool digits = strspn(text, "0123456789") == strlen(text);
-    *whole = digits ? strtoull(text, NULL, 10) : (uint64_t)number;
-    if (*whole > (uint64_t)info->max) {
+    uint64_t value = digits ? strtoull(text, NULL, 10) : (uint64_t)number;
+    if (value > (uint64_t)info->max) {
         return WHY("%s: %.64s is not between %.12g and %.16g", info->name, text, info->min,
                    info->max);
     }
+    *whole = value;
     return true;
 }
 
@@ -93,24 +94,26 @@ static bool read_whole(const struct grt_config_key_info *info, const char *text,
 static bool read_amount(const struct grt_config_key_info *info, const char *text, double *amount,
                         char *why) {
     char number[64];
+    double value = 0;
     size_t length = strlen(text);
     bool percent = length > 1 && text[length - 1] == '%';
     bool count = strspn(text, "0123456789") == length;
     snprintf(number, sizeof number, "%.*s", (int)(length - percent), text);
-    if (length >= sizeof number || !read_number(info, number, amount, why)) {
+    if (length >= sizeof number || !read_number(info, number, &value, why)) {
         return length < sizeof number && count
                    ? false
                    : WHY("%s wants %s, not '%.64s'", info->name, type_text(info->type), text);
     }
-    *amount = percent ? *amount / 100 : *amount;
-    if (!count && *amount > 1) {
+    value = percent ? value / 100 : value;
+    if (!count && value > 1) {
         return WHY("%s: %.64s is neither a whole number nor a share of at most 1.0", info->name,
                    text);
     }
     // All: 0 where that is no limit, and as many as there can be where 0 switches off.
-    if (!count && *amount == 1) {
-        *amount = info == &config_keys[GRT_CONFIG_OVERFIT_BATCHES].info ? info->max : 0;
+    if (!count && value == 1) {
+        value = info == &config_keys[GRT_CONFIG_OVERFIT_BATCHES].info ? info->max : 0;
     }
+    *amount = value;
     return true;
 }
 

@@ -16,6 +16,7 @@
     X(profile, H)                                                                                  \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
+    X(edges, H)                                                                                    \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
     X(runlog, H)                                                                                   \

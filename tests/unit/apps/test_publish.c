@@ -119,10 +119,27 @@ static void unknown(void **context) {
     publish_end();
 }
 
+// Metrics that cannot be written do not hinder those of the next one.
+static void one_after_another(void **context) {
+    (void)context;
+    struct grt_dev_info info = {
+        .selector = "vulkan:0", .name = "NVIDIA Fake", .pci = "0000:65:00.0"};
+    char metrics[128];
+    snprintf(metrics, sizeof metrics, "%s/nowhere/metrics.prom", root);
+    publish_begin(&(struct publish_desc){"train x", &info, true, metrics});
+    publish_end();
+    snprintf(metrics, sizeof metrics, "%s/second.prom", root);
+    publish_begin(&(struct publish_desc){"train x", &info, true, metrics});
+    publish_end();
+    assert_true(holds(metrics, "gpurt_running", 0));
+    assert_int_equal(unlink(metrics), 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(gpu, begin, end),
         cmocka_unit_test_setup_teardown(unknown, begin, end),
+        cmocka_unit_test_setup_teardown(one_after_another, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -247,10 +247,49 @@ static void walk(void **state) {
     }
 }
 
+// ---- queues ----
+
+static uintptr_t queues, most_queues, released;
+
+static cl_command_queue CL_API_CALL create_queue(cl_context context, cl_device_id device,
+                                                 cl_command_queue_properties properties,
+                                                 cl_int *code) {
+    assert_true((uintptr_t)context == 3 && (uintptr_t)device == 4);
+    assert_int_equal(properties, GCL_QUEUE_PROPERTIES);
+    *code = queues < most_queues ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+    return queues < most_queues ? (cl_command_queue)(++queues) : NULL;
+}
+
+static cl_int CL_API_CALL release_queue(cl_command_queue queue) {
+    released = 10 * released + (uintptr_t)queue;
+    return CL_SUCCESS;
+}
+
+// A driver that gives one queue and refuses the next: the one is given back, once, and the line
+// names the device.
+static void no_queue(void **state) {
+    (void)state;
+    struct gcl_api before = gcl;
+    static struct gcl_dev dev;
+    dev = (struct gcl_dev){.context = (cl_context)3, .device = (cl_device_id)4};
+    gcl.clCreateCommandQueue = create_queue;
+    gcl.clReleaseCommandQueue = release_queue;
+    most_queues = 2;
+    assert_true(gcl_lanes_create(&dev, "Made Up"));
+    assert_int_equal((uintptr_t)dev.queue, 1);
+    assert_int_equal((uintptr_t)dev.lanes[GRT_LANE_ASIDE].queue, 2);
+    assert_int_equal(dev.base.lanes, 2);
+    gcl_lanes_destroy(&dev);
+    assert_int_equal(released, 12);
+    queues = released = 0;
+    most_queues = 1;
+    TEST_REFUSED(gcl_lanes_create(&dev, "Made Up"), GRT_NO_MEMORY, "no command queue on 'Made Up'");
+    assert_int_equal(released, 1);
+    assert_null(dev.lanes[GRT_LANE_MAIN].queue);
+    gcl = before;
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(nvidia),
-    TEST_CASE(amd),
-    TEST_CASE(intel),
-    TEST_CASE(walk),
+    TEST_CASE(no_queue), TEST_CASE(nvidia), TEST_CASE(amd), TEST_CASE(intel), TEST_CASE(walk),
 };
 TEST_SUITE(clcaps, false, cases);

@@ -247,21 +247,96 @@ static void expressions(void **state) {
     const struct {
         const char *text;
         double value;
-    } rows[] = {
-        {"1 + 2 * 3 - 4 / 3", 6},          {"(1u << 4) | 0x10", 16}, {"SEVEN / 2 * 2 % 4", 2},
-        {"SEVEN > 6 ? 10 : 20", 10},       {"1.0f / 4.0f", 0.25},    {"-3 + +1 - !0", -3},
-        {"1 == 1 && 2 != 2 || 3 <= 3", 1}, {"0 +1 +1 +1", 3},        {"0.05f", 0.05}};
+    } rows[] = {{"1 + 2 * 3 - 4 / 3", 6},
+                {"(1u << 4) | 0x10", 16},
+                {"SEVEN / 2 * 2 % 4", 2},
+                {"SEVEN > 6 ? 10 : 20", 10},
+                {"1.0f / 4.0f", 0.25},
+                {"-3 + +1 - !0", -3},
+                {"1 == 1 && 2 != 2 || 3 <= 3", 1},
+                {"0 +1 +1 +1", 3},
+                {"0.05f", 0.05},
+                // Every operator at its turning point.
+                {"2 < 2", 0},
+                {"2 < 3", 1},
+                {"2 <= 2", 1},
+                {"3 <= 2", 0},
+                {"3 > 3", 0},
+                {"4 > 3", 1},
+                {"3 >= 3", 1},
+                {"2 >= 3", 0},
+                {"2 == 3", 0},
+                {"2 != 3", 1},
+                {"1 && 0", 0},
+                {"0.5 && 2", 1},
+                {"0 || 0", 0},
+                {"0 || 2", 1},
+                {"6 & 3", 2},
+                {"6 | 3", 7},
+                {"6 ^ 3", 5},
+                {"1 << 3", 8},
+                {"16 >> 2", 4},
+                {"~0 & 255", 255},
+                {"!5", 0},
+                {"!0", 1},
+                {"-(-3)", 3},
+                {"7 % 4", 3},
+                {"-7 % 3", -1},
+                {"-7 / 2", -3},
+                {"7.0 / 2", 3.5},
+                {"7 / 2.0", 3.5},
+                {"7 / 2", 3},
+                {"1e1 / 4", 2.5},
+                {".5 * 4", 2},
+                {"0x1F", 31},
+                {"3uL", 3},
+                // What compares or denies is whole, whatever it compares.
+                {"!0.0 / 2", 0},
+                {"(0.5 < 1.5) / 2", 0},
+                {"(1.0 == 1.0) / 2", 0},
+                {"-1.0 / 2", -0.5},
+                {"(1.5 && 1) / 2", 0},
+                {"(1 ? 1.0 : 2) / 2", 0.5},
+                // Tighter binds first, and of the same the left one.
+                {"1 | 2 ^ 3 & 2", 1},
+                {"2 + 3 << 1", 10},
+                {"1 < 2 == 1", 1},
+                {"8 / 2 / 2", 2},
+                {"8 - 4 - 2", 2},
+                {"2 - 3 * 4", -10},
+                {"1 || 0 && 0", 1},
+                {"0 ? 1 : 0 ? 2 : 3", 3},
+                {"1 ? 0 ? 4 : 5 : 6", 5}};
     char why[128];
     double value = 0;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_true(grt_expression(rows[i].text, seven, NULL, &value, why));
         assert_true(value == rows[i].value);
     }
-    const char *wrong[] = {"", "1 +", "(1", "EIGHT", "1 2", "3x", "1 / 0", "1 ? 2", "1 +* 2"};
+    const char *wrong[][2] = {{"", "no number at ''"},
+                              {"1 +", "no number at ''"},
+                              {"(1", "no ) before ''"},
+                              {"EIGHT", "unknown name 'EIGHT'"},
+                              {"1 2", "no operator at '2'"},
+                              {"3x", "no number: '3x'"},
+                              {"1 / 0", "division by zero: '/'"},
+                              {"4 % 0", "division by zero: '%'"},
+                              {"1 ? 2", "no : before ''"},
+                              {"1 +* 2", "no number at '* 2'"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_false(grt_expression(wrong[i], seven, NULL, &value, why));
-        assert_true(why[0]);
+        assert_false(grt_expression(wrong[i][0], seven, NULL, &value, why));
+        assert_string_equal(why, wrong[i][1]);
     }
+    // As many in one another as there may be, and one more.
+    char deep[512];
+    for (int many = 199; many < 201; many++) {
+        memset(deep, '(', (size_t)many);
+        deep[many] = '1';
+        memset(deep + many + 1, ')', (size_t)many);
+        deep[2 * many + 1] = '\0';
+        assert_true(grt_expression(deep, seven, NULL, &value, why) == (many == 199));
+    }
+    assert_string_equal(why, "too deep at '1)))))))))))))))))))))))))))))))))))))))'");
 }
 
 // ---- every kernel of gpurt ----
