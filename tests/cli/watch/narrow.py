@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tables on a terminal of 80 columns: the rows fit, and what names a case and its figure stays.
+"""Tables on a terminal of 80 columns: the rows fit, and what names a case and its figure stays. And the line of progress,
+which a terminal alone shows: it counts the rows that come.
 
 Usage: narrow.py GPURT
 
@@ -9,6 +10,7 @@ Each command runs on a pseudo terminal of 80 columns and once more into a pipe, 
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -38,12 +40,23 @@ COMMANDS = [
     (["profile", "--device", "ref:0"], ["setting", "value", "from"]),
 ]
 
+QUICK = ["--time", "0.001", "--samples", "1"]
+# Benches of several rows; each has the rows of its table.
+COUNTED = [
+    ["gemm", "--shape", "8,16,24", "--batch-count", "1,2", "--trans", "nn,tn", "--precision", "f32"] + QUICK,
+    ["conv", "--shape", "1x4x4x3x4,1x6x6x3x4", "--precision", "f32"] + QUICK,
+    ["rollout", "--env", "cartpole", "--num-envs", "2,4", "--num-dirs", "2", "--dir-chunk", "1,2", "--episode-length", "5"] + QUICK,
+    ["mlp", "--model", "depth=1,hidden=4", "--batch-sizes", "32,64,96", "--precision", "f32", "--variant", "layers", "--time", "0.001"],
+    ["data", "--batch-sizes", "32,64", "--num-workers", "0,1", "--time", "0.001"],
+]
 
-def on_terminal(columns, words):
+
+def on_terminal(columns, words, errors=False):
+    """Lines of what stands on a terminal: the output, or with `errors` what comes beside it."""
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=side, stderr=subprocess.DEVNULL,
-                               env={**os.environ, "NO_COLOR": "1"})
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if errors else side,
+                               stderr=side if errors else subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
     os.close(side)
     text = b""
     while True:
@@ -66,6 +79,31 @@ def table_of(lines, heading):
     return lines[first:rest[0] if rest else len(lines)]
 
 
+def shown(command):
+    """Every line of progress, one after another."""
+    return [part for line in on_terminal(60, command, True) for part in re.split("\r|\x1b\\[K", line) if part]
+
+
+def progress(gpurt):
+    for words in COUNTED:
+        command = [gpurt, "bench", *words] + ([] if words[0] == "data" else ["--device", "ref:0"])
+        rows = subprocess.run([*command, "--format", "csv"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              check=True).stdout.splitlines()[1:]
+        lines = shown(command)
+        assert all(len(line) < 60 for line in lines), lines
+        found = [re.match(r"(\d+) of (\d+)(, [\d.]+ (?:s|min|h) left)?: \S", line) for line in lines]
+        counts = [(int(m[1]), int(m[2]), m[3] is not None) for m in found if m]
+        want = [(i + 1, len(rows), 0 < i) for i in range(len(rows))]
+        assert counts == want, f"{words}: {counts} of {len(rows)} rows"
+    # Kernels are counted too, over all graphs so far.
+    command = [gpurt, "bench", "gemm", "--shape", "8,16", "--precision", "f32", "--device", "opencl:0"] + QUICK
+    kernels = [re.match(r"compiling kernels (\d+) of (\d+): [a-z]", line) for line in shown(command)]
+    kernels = [(int(m[1]), int(m[2])) for m in kernels if m]
+    assert len(kernels) > 1 and kernels[-1][0] == kernels[-1][1], kernels
+    assert [nth for nth, of in kernels] == list(range(1, len(kernels) + 1)), kernels
+    assert all(nth <= of for nth, of in kernels), kernels
+
+
 def main(gpurt, folder):
     os.chdir(folder)
     subprocess.run([gpurt, "data", "make", "regression", "--samples", "64", "-o", DATA], stdout=subprocess.DEVNULL, check=True)
@@ -79,6 +117,7 @@ def main(gpurt, folder):
         wide = table_of(piped.stdout.splitlines(), headings[0])
         assert len(wide[0]) > 80 or words[0] == "profile", f"{words}: {wide[0]}"
         assert len(on_terminal(200, [gpurt] + words)) and len(narrow) == len(wide), words
+    progress(gpurt)
 
 
 if __name__ == "__main__":
