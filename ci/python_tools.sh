@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Puts the packages of ci/python_tools.txt into a virtual environment of their own,
-# build/tools/python, with which tests run ONNX Runtime and Gymnasium. Run again, it finds it in
-# place. Where it cannot be made (no network, no wheels for this Python) one line says why, the exit
-# status stays 0, and those tests are skipped. GPURT_SETUP=0 makes nothing.
+# build/tools/python, with which tests run ONNX Runtime and Gymnasium and check workflow files by
+# their services' schemas. Run again, it finds it in place. Where it cannot be made (no network, no
+# wheels for this Python) one line says why, the exit status stays 0, and those tests are skipped;
+# workflow files are then checked as YAML alone. GPURT_SETUP=0 makes nothing.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh

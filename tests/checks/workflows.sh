@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The workflow files of docs/ci: against the schemas of GitHub and GitLab where check-jsonschema is
-# installed (from PyPI; Debian has none), else as YAML with the parts that each must have, and it
-# says which. Every script that they call must be there. Usage: workflows.sh SOURCE_DIR
+# The workflow files of docs/ci: against the schemas of GitHub and GitLab by check-jsonschema, which
+# ci/python_tools.sh puts under build/tools/python (or PATH has); without it as YAML with the parts
+# that each must have, and it says which. Every script that they call must be there.
+# Usage: workflows.sh SOURCE_DIR
 
 set -uo pipefail
 source=$(realpath "${1:?usage: workflows.sh SOURCE_DIR}")
@@ -16,9 +17,19 @@ wrong() {
 while read -r script; do
     [ -x "$script" ] || wrong "$script is called, and not there"
 done < <(grep -hoE '\bci/[a-z_]+\.sh' docs/ci/*.yml | sort -u)
+PATH=$source/build/tools/python/bin:$PATH
 if command -v check-jsonschema >/dev/null; then
-    check-jsonschema --builtin-schema vendor.github-workflows docs/ci/github.yml || wrong "github.yml"
-    check-jsonschema --builtin-schema vendor.gitlab-ci docs/ci/gitlab.yml || wrong "gitlab.yml"
+    tmp=$(mktemp -d)
+    trap 'rm -rf "$tmp"' EXIT
+    # follows SERVICE SCHEMA LINE: the file does, and one whose LINE is misspelt does not.
+    follows() {
+        check-jsonschema --builtin-schema "$2" "docs/ci/$1.yml" || wrong "$1.yml"
+        sed "s/^\( *\)$3:/\1$3s:/" "docs/ci/$1.yml" >"$tmp/$1.yml"
+        ! check-jsonschema --builtin-schema "$2" "$tmp/$1.yml" >"$tmp/said" || wrong "$1.yml with '${3}s:' is taken"
+        grep -qE "$3" "$tmp/said" || wrong "$1.yml with '${3}s:': $(cat "$tmp/said")"
+    }
+    follows github vendor.github-workflows runs-on
+    follows gitlab vendor.gitlab-ci script
     exit "$failed"
 fi
 echo "workflows.sh: check-jsonschema is not installed: parsed as YAML, without the schemas" >&2
