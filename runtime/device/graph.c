@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graph_parts.h"
+#include "section.h"
 #include "base/log.h"
 
 struct grt_graph *grt_graph_create(struct grt_dev *dev, const char *label) {
@@ -285,6 +286,30 @@ void grt_graph_host(struct grt_graph *graph, bool (*turn)(void *context, uint64_
     hosts[graph->host_count++] = (struct grt_host_turn){graph->count, turn, context, number};
 }
 
+void grt_graph_section(struct grt_graph *graph, const char *name) {
+    // A place for a command says whether one may be recorded; sections lie elsewhere.
+    if (!append(graph, GRT_CMD_FILL)) {
+        return;
+    }
+    if (!name || !name[0]) {
+        grt_graph_reject(graph, GRT_INVALID, "section: no name");
+        return;
+    }
+    if (graph->section_count == graph->section_room) {
+        uint32_t room = graph->section_room ? 2 * graph->section_room : 8;
+        struct grt_section *sections = realloc(graph->sections, room * sizeof *sections);
+        if (!sections) {
+            grt_graph_reject(graph, GRT_NO_MEMORY, "no host memory for %u sections", room);
+            return;
+        }
+        graph->sections = sections;
+        graph->section_room = room;
+    }
+    struct grt_section *section = &graph->sections[graph->section_count++];
+    section->at = graph->count;
+    snprintf(section->name, sizeof section->name, "%s", name);
+}
+
 void grt_graph_phase(struct grt_graph *graph, const char *name) {
     struct grt_cmd *cmd = append(graph, GRT_CMD_PHASE);
     if (!cmd) {
@@ -299,4 +324,5 @@ void grt_graph_phase(struct grt_graph *graph, const char *name) {
     snprintf(graph->phase_names[graph->phase_count], sizeof graph->phase_names[0], "%s", name);
     graph->phase_count++;
     graph->count++;
+    grt_graph_section(graph, name);
 }

@@ -25,6 +25,12 @@ struct grt_host_turn {
     uint64_t number;
 };
 
+// What commands are for.
+struct grt_section {
+    uint32_t at;  // from this command on
+    char name[32];
+};
+
 // A range, and the command that writes to it last.
 struct grt_told {
     struct grt_range range;
@@ -39,6 +45,8 @@ struct grt_graph {
     uint32_t count, capacity;
     char phase_names[GRT_MAX_PHASES][32];
     uint32_t phase_count;
+    struct grt_section *sections;  // in their order
+    uint32_t section_count, section_room;
     struct grt_host_turn *hosts;  // in their order
     uint32_t host_count;
     struct grt_segment *segments;

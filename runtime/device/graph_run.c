@@ -259,6 +259,7 @@ void grt_graph_destroy(struct grt_graph **graph) {
     free(g->costs);
     free(g->cmds);
     free(g->hosts);
+    free(g->sections);
     free(g->told);
     free(g);
 }

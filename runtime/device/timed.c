@@ -40,7 +40,7 @@ struct grt_timed {
     uint64_t calls;  // runs that are not told yet
     struct grt_windows windows;
     struct grt_command_time *commands, *told;  // what is known of each; what is told at once
-    uint32_t *phases;                          // name of the phase that begins here, or NO_NAME
+    uint32_t *phases;                          // name of each command's phase; NO_NAME: a mark
     double *begin, *end;
 };
 
@@ -74,9 +74,16 @@ static const char *copy_name(const struct grt_cmd *cmd) {
                                                     : "(copy)";
 }
 
-static void describe(struct grt_timeline *t, const struct grt_graph *graph,
-                     const struct grt_segment *segment, const struct grt_cmd *cmd,
-                     struct grt_command_time *command, uint32_t *phase) {
+// What the graph's command at `at` is for; `section` moves on from call to call.
+static const char *purpose_at(const struct grt_graph *graph, uint32_t at, uint32_t *section) {
+    while (*section < graph->section_count && graph->sections[*section].at <= at) {
+        (*section)++;
+    }
+    return *section > 0 ? graph->sections[*section - 1].name : graph->label;
+}
+
+static void describe(struct grt_timeline *t, const struct grt_graph *graph, const char *purpose,
+                     const struct grt_cmd *cmd, struct grt_command_time *command, uint32_t *phase) {
     struct grt_use uses[GRT_MAX_BINDINGS];
     uint32_t use_count = grt_cmd_uses(cmd, uses);
     bool kernel = cmd->kind == GRT_CMD_DISPATCH;
@@ -97,9 +104,8 @@ static void describe(struct grt_timeline *t, const struct grt_graph *graph,
         }
         command->bytes += again ? 0 : uses[i].range.size;
     }
-    if (cmd->kind == GRT_CMD_PHASE) {
-        *phase = grt_timeline_name(t, graph->phase_names[segment->phases[cmd->phase]]);
-    } else {
+    if (cmd->kind != GRT_CMD_PHASE) {
+        *phase = grt_timeline_name(t, purpose);
         command->name = grt_timeline_name(t, kernel ? cmd->kernel->info->name : copy_name(cmd));
     }
 }
@@ -129,9 +135,13 @@ bool grt_timed_create(struct grt_graph *graph, struct grt_segment *segment,
         return grt_fail(GRT_NO_MEMORY, "no host memory to time graph '%s'", graph->label);
     }
     bool *marks = timed->runs[0].chosen;
+    uint32_t section = 0;
     for (uint32_t i = 0; i < count; i++) {
-        describe(t, graph, segment, &cmds[i], &timed->commands[i], &timed->phases[i]);
-        marks[i] = timed->phases[i] != NO_NAME;
+        // A list may begin with a mark of its own.
+        uint32_t at = segment->first + i - (i > 0 ? count - segment->count : 0);
+        describe(t, graph, purpose_at(graph, at, &section), &cmds[i], &timed->commands[i],
+                 &timed->phases[i]);
+        marks[i] = timed->phases[i] == NO_NAME;
     }
     if (!grt_windows_begin(&timed->windows, timed->commands, marks, count,
                            dev->fns->cmds_choose != NULL)) {
@@ -178,24 +188,19 @@ void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment) {
 
 // ---- times ----
 
-// Phases whose first and last command have times.
+// Phases whose first and last command have times: commands in a row under one name, with no mark
+// between.
 static void tell_phases(struct grt_timeline *t, const struct grt_timed *timed, bool by_device) {
-    uint32_t name = NO_NAME;
-    double begin = NAN, end = NAN;
-    bool first = false;
-    for (uint32_t i = 0; i <= timed->count; i++) {
-        if (i == timed->count || timed->phases[i] != NO_NAME) {
-            if (name != NO_NAME && !isnan(begin) && !isnan(end)) {
-                grt_timeline_phase(t, name, begin, end, by_device);
-            }
-            name = i < timed->count ? timed->phases[i] : NO_NAME;
-            begin = NAN;
-            first = true;
-        } else {
-            begin = first ? timed->begin[i] : begin;
-            end = isnan(timed->begin[i]) ? NAN : timed->end[i];
-            first = false;
+    for (uint32_t first = 0, i = 1; i <= timed->count; i++) {
+        if (i < timed->count && timed->phases[i] == timed->phases[first]) {
+            continue;
         }
+        if (timed->phases[first] != NO_NAME && !isnan(timed->begin[first]) &&
+            !isnan(timed->begin[i - 1])) {
+            grt_timeline_phase(t, timed->phases[first], timed->begin[first], timed->end[i - 1],
+                               by_device);
+        }
+        first = i;
     }
 }
 
@@ -236,7 +241,8 @@ static bool collect(struct grt_graph *graph, struct grt_timed *timed, uint32_t w
     }
     grt_windows_tell(&timed->windows, run->chosen, timed->begin, timed->end);
     grt_timeline_commands(t, timed->told, told);
-    if (t->desc.events) {
+    // Uploads run beside what others do: their track says it all.
+    if (t->desc.events && told > 0 && timed->told[0].track == GRT_TRACK_COMPUTE) {
         tell_phases(t, timed, !stamps.host);
     }
     return true;

@@ -3,6 +3,7 @@
 // device.
 #include "recording.h"
 
+#include "device/section.h"
 #include "gpurt/device.h"
 #include "gpurt/ops.h"
 #include "nn/fused/fused.h"
@@ -12,6 +13,8 @@
 void recording_phase(const struct recording *f, const char *name) {
     if (f->desc->phases) {
         grt_graph_phase(f->graph, name);
+    } else if (!f->evaluates) {
+        grt_graph_section(f->graph, name);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "ops/op_support.h"
 #include "base/log.h"
+#include "device/section.h"
 #include "mlp_case.h"
 #include "gpurt/optim.h"
 
@@ -356,6 +357,8 @@ static void record_phase(struct grt_graph *graph, const struct grt_mlp_fused_des
                          const char *name) {
     if (desc->phases) {
         grt_graph_phase(graph, name);
+    } else {
+        grt_graph_section(graph, name);
     }
 }
 

@@ -34,7 +34,10 @@ told '^data: the slowest stage is (read|inflate|decode|transform|convert) '
 [ "$(awk 'length > 80' err | grep -cE '^[a-z_(]+ +[0-9]+ ')" -eq 0 ] || wrong "rows of the table are wider than 80"
 in_table=$(dispatches)
 grep -q ", $in_table dispatches,\|; $in_table dispatches," err || wrong "the sum of the rows is not what is said below"
-check_trace t.json 'compute queue' host memory 'data worker'
+# 300 samples, a tenth of them for the validation: nine steps, and what each command is for.
+check_trace t.json 'compute queue' host memory 'data worker' --phases forward backward optimizer
+sed -n 1p has | grep -q ' steps 9$' || wrong "phases of nine steps: $(sed -n 1p has)"
+sed -i 1d has
 # Besides those of the table the trace has what ran before the first step.
 [ "$(awk '{ print $2 }' has)" -ge "$in_table" ] || wrong "the trace has $(cat has), the table $in_table dispatches"
 grep -q '"gpurt.memory/1"' m.json || wrong "m.json is no snapshot"

@@ -2,8 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks a trace against Chrome's trace format, and what gpurt promises of it; prints what it has.
 
-Usage: trace_check.py TRACE [TRACK...]      each TRACK must be there
+Usage: trace_check.py TRACE [TRACK...] [--phases NAME...]      each TRACK must be there
+
+With --phases every command was timed: each of the compute queue lies in one phase, phases have
+commands, and those NAMEs among them come in this order, again and again.
 """
+import bisect
 import collections
 import json
 import sys
@@ -20,7 +24,36 @@ def fail(text):
     sys.exit(f"trace_check.py: {text}")
 
 
+def check_phases(commands, phases, wanted):
+    """Both in order, and apart."""
+    begins = [begin for begin, _, _ in phases]
+    held = [0] * len(phases)
+    for begin, end, name in commands:
+        at = bisect.bisect_right(begins, begin + 1e-3) - 1
+        if at < 0 or end > phases[at][1] + 2e-3:
+            fail(f"{name} from {begin} to {end} us is in no phase")
+        held[at] += 1
+    if 0 in held:
+        fail(f"phase {phases[held.index(0)]} has no command")
+    cycle = []
+    for _, _, name in phases:
+        # A step that is cut into several submits has its phases in parts.
+        if name in wanted and (not cycle or cycle[-1] != name):
+            cycle.append(name)
+    for i, name in enumerate(cycle):
+        if name != wanted[i % len(wanted)]:
+            fail(f"phase {i} is {name}, not {wanted[i % len(wanted)]}: {cycle[:20]}")
+    if not cycle or len(cycle) % len(wanted):
+        fail(f"phases end amid a step: {cycle}")
+    print(f"phases {len(phases)} steps {len(cycle) // len(wanted)}")
+
+
 def main():
+    tracks = sys.argv[2:]
+    wanted_phases = []
+    if "--phases" in tracks:
+        at = tracks.index("--phases")
+        tracks, wanted_phases = tracks[:at], tracks[at + 1 :]
     with open(sys.argv[1], encoding="utf-8") as file:
         trace = json.load(file)
     names, spans = {}, collections.defaultdict(list)
@@ -58,7 +91,7 @@ def main():
             fail(f"{names[track]} goes on {until - end} us after the end")
         if sum(e - b for b, e, _ in list_) > end:
             fail(f"{names[track]} is longer than the wall's time")
-    for wanted in sys.argv[2:]:
+    for wanted in tracks:
         # A worker that came too late for a batch has no track.
         if not any(name.startswith(wanted) for name in names.values()) and not (wanted == "memory" and counters):
             fail(f"no track '{wanted}' among {sorted(set(names.values()))}")
@@ -68,6 +101,9 @@ def main():
         for _, _, name in list_
         if names[track].startswith("compute queue") and not name.startswith("(")
     )
+    if wanted_phases:
+        by_name = {names[track]: list_ for track, list_ in spans.items()}
+        check_phases(by_name["compute queue"], by_name.get("phases", []), wanted_phases)
     print(f"dispatches {kernels} spans {sum(map(len, spans.values()))} counters {counters}")
 
 

@@ -2,6 +2,8 @@
 // Recording cannot fail: the first mistake sticks, baking tells it, and the device stays usable.
 #include "harness/graph_kit.h"
 
+#include "device/section.h"
+
 // The graph holds one mistake; a second, different one and good work follow. Destroys it.
 static void refused(struct grt_graph *graph, enum grt_status status, const char *sentence) {
     grt_graph_phase(graph, NULL);
@@ -121,6 +123,10 @@ static void copy_and_fill_mistakes(void **state) {
         grt_graph_phase(graph, "again");
     }
     refused(graph, GRT_INVALID, "phase");
+    grt_graph_section(graph = kit_graph(), "");
+    refused(graph, GRT_INVALID, "section");
+    grt_graph_section(graph = kit_graph(), NULL);
+    refused(graph, GRT_INVALID, "section");
     grt_graph_reject(graph = kit_graph(), GRT_UNSUPPORTED, "op %s of %d", "x", 3);
     refused(graph, GRT_UNSUPPORTED, "op x of 3");
 }

@@ -12,6 +12,7 @@
 
 #include "backends/backend.h"
 #include "base/clock.h"
+#include "device/section.h"
 #include "gpurt/timeline.h"
 #include "timeline/timeline.h"
 
@@ -325,6 +326,72 @@ static void a_trace_is_of_the_format(void **state) {
     grt_timeline_destroy(&t);
     grt_graph_destroy(&graph);
     free(seen);
+}
+
+// What each command is for, and how many there are of it, in a run of record_sections().
+static const struct {
+    const char *name;
+    uint32_t commands;
+} sections[] = {{"test", 1}, {"one", 2}, {"two", 1}, {"one", 2}, {"one", 1}, {"two", 3}};
+enum { SECTIONS = sizeof sections / sizeof *sections };
+
+static void record_sections(struct grt_graph *graph, bool named) {
+    for (uint32_t i = 0; i < SECTIONS; i++) {
+        if (i == 4) {
+            grt_graph_phase(graph, sections[i].name);  // a mark: begins anew
+        } else if (i > 0 && named) {
+            grt_graph_section(graph, sections[i].name);
+        }
+        for (uint32_t k = 0; k < sections[i].commands; k++) {
+            uint64_t place = (i * 4 + k) % 4 * (uint64_t)kit.step * 4;
+            kit_copy(graph, kit_part(kit.b, place, WORDS * 4), kit_part(kit.a, 0, WORDS * 4),
+                     WORDS);
+        }
+    }
+    assert_true(grt_graph_bake(graph));
+}
+
+// Phases of a trace are those of the sections, from the first of their commands to the last, and
+// cover all; names cost no barrier.
+static void sections_hold_their_commands(void **state) {
+    (void)state;
+    struct grt_timeline *t = begin(grt_timeline_desc(.events = true));
+    struct grt_graph *plain = kit_graph(), *graph = grt_graph_create(test.dev, "test");
+    record_sections(plain, false);
+    record_sections(graph, true);
+    assert_int_equal(grt_graph_stats(graph).barriers, grt_graph_stats(plain).barriers);
+    assert_int_equal(grt_graph_stats(graph).commands, grt_graph_stats(plain).commands);
+    run_all(graph, RUNS);
+    assert_true(grt_timeline_end(t));
+    json_t *trace = read_back(grt_timeline_write_trace, t), *event;
+    double begins[RUNS * 10], ends[RUNS * 10];
+    uint32_t commands = 0, phases = 0, command = 0;
+    size_t i;
+    // Tracks stand one behind the other: commands before phases.
+    json_array_foreach(json_object_get(trace, "traceEvents"), i, event) {
+        const char *category = json_string_value(json_object_get(event, "cat"));
+        if (category && strcmp(category, "device") == 0) {
+            assert_true(commands < RUNS * 10);
+            begins[commands] = number(event, "ts");
+            ends[commands++] = number(event, "ts") + number(event, "dur");
+        } else if (category && strcmp(category, "phase") == 0) {
+            const char *name = json_string_value(json_object_get(event, "name"));
+            uint32_t last = command + sections[phases % SECTIONS].commands - 1;
+            assert_string_equal(name ? name : "", sections[phases % SECTIONS].name);
+            assert_true(last < commands);
+            assert_true(fabs(number(event, "ts") - begins[command]) < 2e-3);
+            assert_true(fabs(number(event, "ts") + number(event, "dur") - ends[last]) < 2e-3);
+            command = last + 1;
+            phases++;
+        }
+    }
+    assert_int_equal(commands, RUNS * 10);
+    assert_int_equal(command, commands);
+    assert_int_equal(phases, RUNS * SECTIONS);
+    json_decref(trace);
+    grt_timeline_destroy(&t);
+    grt_graph_destroy(&graph);
+    grt_graph_destroy(&plain);
 }
 
 // How many commands lie on the host's clock between the call that ran them and its wait.
@@ -708,6 +775,7 @@ static const struct CMUnitTest cases[] = {
     KIT_CASE(what_stands_for_others_fits_the_wall),
     KIT_CASE(a_name_on_two_queues),
     KIT_CASE(a_trace_is_of_the_format),
+    KIT_CASE(sections_hold_their_commands),
     KIT_CASE(clocks_are_aligned),
     KIT_CASE(overlaps_go_to_a_track_of_their_own),
     KIT_CASE(a_snapshot_has_the_bytes_of_the_plan),
