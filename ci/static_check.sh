@@ -21,6 +21,10 @@
 # GPURT_PROFILE=FILE checks that file's settings in place of the shipped ones. The compilers are not
 # those of the drivers, so the numbers are indications; but what spills here is a bad choice there.
 # A compiler that is not installed is said and its targets are passed over.
+#
+# Compilers run on every core. What they said is kept in static/ of the build tree, by the hash of
+# kernel, constants, compiler and how it is called: a second run compiles what has changed.
+# Failures are not kept.
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=common.sh
@@ -82,6 +86,7 @@ clang=$(tool_clang)
 clc=/usr/lib/clc
 radv=/usr/share/vulkan/icd.d/radeon_icd.$(uname -m).json
 stats=$build/tests/kernel_stats
+kept=$build/static
 ptxas=$(command -v ptxas || command -v /usr/local/cuda/bin/ptxas || true)
 ocloc=$(command -v ocloc || true)
 
@@ -182,10 +187,12 @@ compile() {
     sm_*)
         # One text for all chips: clang takes longer than ptxas.
         text=$tmp/$(sha256sum <<<"$source $*" | cut -c1-64).ptx
-        [ -f "$text" ] ||
-            clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$text" "$source" -S "$@" \
+        if [ ! -f "$text" ]; then
+            clang_cl nvptx64-nvidia-nvcl nvptx64--nvidiacl.bc "$out.text" "$source" -S "$@" \
                 -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature -Xclang +ptx75 \
                 2>"$out.log" || return 1
+            mv "$out.text" "$text"  # two chips may make it at a time
+        fi
         cp "$text" "$out.ptx"
         # clang 15 does not know newer chips by name; the text of a program for sm_80 serves all.
         # What Hopper alone has wants another head, as the OpenCL backend makes it.
@@ -238,11 +245,11 @@ compile() {
     esac
 }
 
-# compile_radv TARGET KERNEL DEFINE...: the same by Mesa. It places arrays of a lane in scratch
+# compile_radv TARGET KERNEL OUT DEFINE...: the same by Mesa. It places arrays of a lane in scratch
 # memory, which is no spill.
 compile_radv() {
-    local target=$1 kernel=$2 out=$tmp/out
-    shift 2
+    local target=$1 kernel=$2 out=$3
+    shift 3
     local status=0
     printf '%s %s\n' "$kernel" "$(sed 's/-D//g; s/u\b//g' <<<"$*")" | radv_stats "$target" >"$out.stats" 2>"$out.log" ||
         status=$?
@@ -417,11 +424,58 @@ declare -A spill_known=(
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
+mkdir -p "$kept"
 comma=
 : >"$tmp/rows"
+: >"$tmp/jobs"
 failed=0
 checked=0
-declare -A known=()
+
+# compiler_of TARGET: what must be the same for a result to be the same. Intel's compiler lies in
+# libraries that nothing here names: what it says is not kept beyond this run.
+compiler_of() {
+    case $1 in
+    sm_* | gfx*) "$clang" --version && cat "$clc"/{nvptx64--nvidiacl,amdgcn--amdhsa}.bc ;;
+    radv_*) cat "$radv" "$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$radv")" 2>/dev/null || echo "$$" ;;
+    *) echo "$$" ;;
+    esac
+    case $1 in sm_*) "$ptxas" --version ;; esac
+    declare -f stand_in occupancy clang_cl compile compile_radv radv_stats
+    echo "${common[*]}"
+}
+
+# hash: of what comes in.
+hash() { sha256sum | cut -c1-64; }
+
+declare -A begun=() compiler=()
+running=0
+
+# begin TARGET KERNEL DEFINE...: compiles in the background unless the result is there; its name in
+# job.
+begin() {
+    local target=$1 kernel=$2 as source
+    shift 2
+    as=$(stand_in "$target")
+    source=$build/kernels/$kernel.$([[ $target = radv_* ]] && echo spv.h || echo cl)
+    [ -f "$source" ] || die "no $source"
+    [ -n "${compiler[$as]:-}" ] || compiler[$as]=$(compiler_of "$as" | hash)
+    job=$({ echo "$as ${compiler[$as]} $strict $kernel $*" && cat "$source"; } | hash)
+    [ -z "${begun[$job]:-}" ] || return 0
+    begun[$job]=1
+    [ ! -s "$kept/$job" ] || return 0
+    if [ "$running" -ge "$CMAKE_BUILD_PARALLEL_LEVEL" ]; then
+        wait -n || true  # what failed has left no result
+        running=$((running - 1))
+    fi
+    running=$((running + 1))
+    (
+        trap - EXIT
+        case $target in
+        radv_*) compile_radv "$target" "$kernel" "$tmp/$job" "$@" ;;
+        *) compile "$target" "$source" "$tmp/$job" "$@" ;;
+        esac >"$tmp/$job.result" && mv "$tmp/$job.result" "$kept/$job"
+    ) &
+}
 
 # json_row TARGET DEVICE CHECK [KERNEL MODE SETTING REGISTERS SHARED SPILLS OCCUPANCY INSTRUCTIONS]
 json_row() {
@@ -436,31 +490,29 @@ json_row() {
     comma=,
 }
 
-# judge TARGET SHARED LABEL KERNEL MODE DEFINE...: compiles one kernel; counts into count, bad,
-# most_r, most_m.
-judge() {
-    local target=$1 shared=$2 label=$3 kernel=$4 mode=$5 result r m s occupied instructions check=ok
-    shift 5
-    [[ $target = radv_* ]] || [ -f "$build/kernels/$kernel.cl" ] || die "no $build/kernels/$kernel.cl"
+# check_kernel SHARED LABEL KERNEL MODE DEFINE...: one more for the device that check() is at.
+check_kernel() {
+    local shared=$1 label=$2 kernel=$3 mode=$4 job
+    shift 4
+    begin "$target" "$kernel" "$@"
+    printf '%s\n' "$target|$device|$shared|$label|$kernel|$mode|$job" >>"$tmp/jobs"
     count=$((count + 1))
-    # Devices of one chip share most of their settings.
-    local key
-    key="$(stand_in "$target") $kernel $*"
-    result=${known["$key"]:-}
-    if [ -z "$result" ] && ! result=$(
-        case $target in
-        radv_*) compile_radv "$target" "$kernel" "$@" ;;
-        *) compile "$target" "$build/kernels/$kernel.cl" "$tmp/out" "$@" ;;
-        esac
-    ); then
+}
+
+# judge TARGET DEVICE SHARED LABEL KERNEL MODE JOB: a result; counts into count, bad, most_r,
+# most_m.
+judge() {
+    local target=$1 device=$2 shared=$3 label=$4 kernel=$5 mode=$6 result=$kept/$7 log=$tmp/$7.log
+    local r m s occupied instructions check=ok
+    count=$((count + 1))
+    if [ ! -s "$result" ]; then
         say "$target, $label: $kernel ($mode) does not compile: $(
-            grep -m1 -E 'error|fatal' "$tmp/out.log" || tail -n1 "$tmp/out.log")"
+            grep -m1 -E 'error|fatal' "$log" || tail -n1 "$log")"
         bad=$((bad + 1))
         json_row "$target" "$device" "does not compile" "$kernel" "$mode" "$label" >>"$tmp/rows"
         return
     fi
-    known["$key"]=$result
-    read -r r m s occupied instructions <<<"$result"
+    read -r r m s occupied instructions <"$result"
     [ "$list" -eq 0 ] ||
         printf '%-8s %-38s %-20s %-9s %4d registers %6d B shared %4d spilled\n' \
             "$target" "$label" "$kernel" "$mode" "$r" "$m" "$s"
@@ -481,15 +533,30 @@ judge() {
     [ "$m" -le "$most_m" ] || most_m=$m
 }
 
-# check TARGET NAME MEMORY SHARED PROFILE EVERY: with EVERY 1 the kernels without settings too.
-check() {
-    local target=$1 device=$2 name=$2 memory=$3 shared=$4 profile=$5 every=$6 count=0 most_r=0 most_m=0 bad=0 as
+# judge_device TARGET DEVICE: every result of it, and the line that sums them up.
+judge_device() {
+    local target=$1 device=$2 count=0 bad=0 most_r=0 most_m=0 row as
+    while IFS='|' read -ra row; do
+        [ "${row[0]}" != "$target" ] || [ "${row[1]}" != "$device" ] || judge "${row[@]}"
+    done <"$tmp/jobs"
+    # Intel's compiler tells of spills alone.
+    local most=", at most $most_r registers, $most_m B shared"
+    [ "$most_r" -gt 0 ] || most=
     as=$(stand_in "$target")
-    XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$name" --memory "$memory" --format csv \
+    printf '%-8s %-36s %3d kernels%s, %d bad\n' "$target" \
+        "$device$([ "$as" = "$target" ] || echo ", as $as")" "$count" "$most" "$bad"
+    failed=$((failed + bad))
+    checked=$((checked + count))
+}
+
+# check TARGET DEVICE MEMORY SHARED PROFILE EVERY: with EVERY 1 the kernels without settings too.
+check() {
+    local target=$1 device=$2 memory=$3 shared=$4 profile=$5 every=$6 count=0
+    XDG_CONFIG_HOME=/nonexistent "$build/gpurt" profile --as "$device" --memory "$memory" --format csv \
         >"$tmp/settings"
     # A misspelt condition would leave the checked device without its own settings.
     [ -n "${GPURT_PROFILE:-}" ] || grep -q ",$profile:[0-9]" "$tmp/settings" ||
-        die "$target: $name with $memory does not get the profile $profile"
+        die "$target: $device with $memory does not get the profile $profile"
     local setting numbers names wg kernel mode defines i constants
     while IFS=, read -r setting numbers names wg _; do
         case $setting in gemm.tiled* | gemm.plain) ;; *) continue ;; esac
@@ -501,11 +568,11 @@ check() {
         done
         while read -r kernel mode; do
             # shellcheck disable=SC2046,SC2086  # lists of options
-            judge "$target" "$shared" "$setting = $numbers" "$kernel" "$mode" $defines \
+            check_kernel "$shared" "$setting = $numbers" "$kernel" "$mode" $defines \
                 $(mode_defines "$mode")
         done < <(kernels_of "$setting")
     done <"$tmp/settings"
-    [ "$count" -gt 0 ] || die "$target: gpurt names no settings for $name"
+    [ "$count" -gt 0 ] || die "$target: gpurt names no settings for $device"
     while read -r kernel wg constants; do
         defines="-DWG=${wg}u"
         for i in $constants; do defines="$defines -D${i}u"; done
@@ -517,7 +584,7 @@ check() {
             *wgmma*) room=232448 ;;
             esac
             # shellcheck disable=SC2046,SC2086  # lists of options
-            judge "$target" "$room" "$constants" "$kernel" "$mode" \
+            check_kernel "$room" "$constants" "$kernel" "$mode" \
                 $(mode_defines "$mode" | sed 's/-DVEC=[0-9]u//') $defines
         done
     done < <(matrix_kernels "$target")
@@ -527,13 +594,13 @@ check() {
         local room=232448
         case $mode in *48k) room=49152 ;; esac
         # shellcheck disable=SC2086  # a list of options
-        judge "$target" "$room" "$constants" "$kernel" "$mode" $defines
+        check_kernel "$room" "$constants" "$kernel" "$mode" $defines
     done < <(conv_kernels "$target")
     while read -r kernel mode constants; do
         defines=
         for i in $constants; do defines="$defines -D${i}u"; done
         # shellcheck disable=SC2086  # a list of options
-        judge "$target" "$shared" "$constants" "$kernel" "$mode" $defines
+        check_kernel "$shared" "$constants" "$kernel" "$mode" $defines
     done < <(rollout_kernels "$target" "$(setting_of rollout.wg)")
     strict=0
     while [ "$every" -eq 1 ] && read -r kernel constants; do
@@ -549,18 +616,12 @@ check() {
             defines="$defines -D${i}u"
         done
         # shellcheck disable=SC2086  # a list of options
-        judge "$target" "$shared" "$setting" "$kernel" "default" $defines
+        check_kernel "$shared" "$setting" "$kernel" "default" $defines
     done < <(other_kernels "$target")
     strict=1
-    # Intel's compiler tells of spills alone.
-    local most=", at most $most_r registers, $most_m B shared"
-    [ "$most_r" -gt 0 ] || most=
-    printf '%-8s %-36s %3d kernels%s, %d bad\n' "$target" \
-        "$name$([ "$as" = "$target" ] || echo ", as $as")" "$count" "$most" "$bad"
-    failed=$((failed + bad))
-    checked=$((checked + count))
 }
 
+devices=()
 while IFS='|' read -r target name memory shared profile short; do
     target=${target// /}
     name=$(sed 's/^ *//; s/ *$//' <<<"$name")
@@ -575,12 +636,22 @@ while IFS='|' read -r target name memory shared profile short; do
     if [ "$whole" -eq 1 ] || [ "$short" = every ]; then every=1; fi
     lacks=$(missing "$target" | sort -u | paste -sd, | sed 's/,/, /g')
     if [ -n "$lacks" ]; then
-        printf '%-8s %-36s skipped: %s not installed\n' "$target" "$name" "$lacks"
-        json_row "$target" "$name" "$lacks not installed" >>"$tmp/rows"
+        devices+=("$target|$name|$lacks")
         continue
     fi
+    devices+=("$target|$name|")
     check "$target" "$name" "${memory// /}" "${shared// /}" "${profile// /}" "$every"
 done <<<"$targets"
+wait
+for row in "${devices[@]}"; do
+    IFS='|' read -r target name lacks <<<"$row"
+    if [ -n "$lacks" ]; then
+        printf '%-8s %-36s skipped: %s not installed\n' "$target" "$name" "$lacks"
+        json_row "$target" "$name" "$lacks not installed" >>"$tmp/rows"
+    else
+        judge_device "$target" "$name"
+    fi
+done
 if [ -n "$json" ]; then
     printf '{"schema":"gpurt.static/1","nature":"static","command":["ci/static_check.sh"],"date":"%s","rows":[%s\n]}\n' \
         "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$(cat "$tmp/rows")" >"$json"
