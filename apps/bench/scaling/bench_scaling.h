@@ -17,6 +17,9 @@
 #define SCALING_RANKS 256
 #define SCALING_EPOCH 16  // steps of an epoch of synthetic data,
 #define SCALING_CHUNK 4   // and of a sample: rows of the log stand so far apart
+// Gradients are exchanged in so many pieces of so many bytes (runtime/learn/share.c).
+#define SCALING_BUCKET (4.0 * 1048576)
+#define SCALING_BUCKETS 24
 
 struct scaling_bench {
     struct options common;  // first: see options.h
@@ -46,7 +49,9 @@ struct scaling_row {
     double alone;     // of a step of a rank's part, as many processes at once without an exchange
     double exchange;  // what a step takes longer than that
     struct scaling_parts parts;  // predicted
-    double predicted;            // of a step: alone and the parts, nothing hidden
+    double overlap;              // of sums and work of the device, measured by the probe
+    double hidden;               // predicted of host and network, behind backward
+    double predicted;            // of a step: alone and the parts, less what is hidden
     double fitted_overlap;       // what the steps say was hidden; in no prediction
     double spread;
     uint32_t samples;

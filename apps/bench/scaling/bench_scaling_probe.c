@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of an exchange, each alone, by ranks that began together: as a step of training has
 // them, with a buffer in place of the gradients.
+#include <math.h>
 #include <stdlib.h>
 
 #include "bench_scaling.h"
@@ -8,9 +9,12 @@
 #include "cli/devices.h"
 #include "cli/talk.h"
 #include "gpurt/comm.h"
+#include "gpurt/device.h"
 #include "gpurt/graph.h"
 #include "train/trainer.h"
 
+#define BUCKET (SCALING_BUCKET / 4)  // numbers
+#define MOST_COPIES 10000
 #define LEAST_ROUNDS 9
 #define MOST_ROUNDS 201
 #define SECONDS 1.0
@@ -23,6 +27,7 @@
     X(HOST, "host_ms", "host", "ms", NUMBER, 3, 9)                                                 \
     X(NETWORK, "network_ms", "network", "ms", NUMBER, 3, 9)                                        \
     X(UPLOAD, "upload_ms", "upload", "ms", NUMBER, 3, 9)                                           \
+    X(OVERLAP, "overlap", "overlap", NULL, SHARE, 0, 0)                                            \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
     X(CHECK, "check", "check", NULL, TEXT, 0, 0)
 
@@ -33,12 +38,13 @@ static const struct table_column columns[] = {COLUMNS(TABLE_COLUMN)};
 
 struct probe {
     struct grt_comm *comm;
-    struct grt_buf *device, *down, *up;
-    struct grt_graph *take, *give;
-    float *numbers, *slices;
+    struct grt_buf *device, *other, *down, *up;
+    struct grt_graph *take, *give, *copy;
+    float *slices;
     uint64_t count, room;
     bool gathers;
-    double times[4][MOST_ROUNDS];
+    uint32_t copies;               // on the device that take as long as the sums, about
+    double times[5][MOST_ROUNDS];  // the parts, and the overlap
     size_t rounds;
     bool right;
 };
@@ -47,36 +53,39 @@ static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
     p->count = (bytes + 3) / 4;
     uint64_t ranks = grt_comm_ranks(p->comm);
     p->room = (p->count + ranks - 1) / ranks * ranks;
-    p->numbers = calloc(p->room, sizeof *p->numbers);
     p->slices = calloc(p->room, sizeof *p->slices);
-    if (!p->numbers || !p->slices) {
+    if (!p->slices) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %llu bytes", (unsigned long long)bytes);
     }
     uint64_t size = p->count * 4;
     p->device = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "bench scaling"));
+    p->other = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "bench scaling"));
     p->down = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_READBACK));
     p->up = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_UPLOAD));
-    if (!p->device || !p->down || !p->up) {
+    if (!p->device || !p->other || !p->down || !p->up) {
         return false;
     }
     p->take = grt_graph_create(dev, "readback");
     p->give = grt_graph_create(dev, "upload");
-    if (!p->take || !p->give) {
+    p->copy = grt_graph_create(dev, "work of the device");
+    if (!p->take || !p->give || !p->copy) {
         return false;
     }
     struct grt_range here = {p->device, 0, size};
     grt_graph_copy(p->take, (struct grt_range){p->down, 0, size}, here);
     grt_graph_copy(p->give, here, (struct grt_range){p->up, 0, size});
-    return grt_graph_bake(p->take) && grt_graph_bake(p->give);
+    grt_graph_copy(p->copy, (struct grt_range){p->other, 0, size}, here);
+    return grt_graph_bake(p->take) && grt_graph_bake(p->give) && grt_graph_bake(p->copy);
 }
 
 static void unmake(struct probe *p) {
     grt_graph_destroy(&p->take);
     grt_graph_destroy(&p->give);
+    grt_graph_destroy(&p->copy);
     grt_buf_destroy(&p->device);
+    grt_buf_destroy(&p->other);
     grt_buf_destroy(&p->down);
     grt_buf_destroy(&p->up);
-    free(p->numbers);
     free(p->slices);
 }
 
@@ -94,19 +103,65 @@ static double time_sums(struct probe *p, uint32_t ranks) {
     return grt_seconds() - begun;
 }
 
-// One after another, each begun by all at once.
-static bool round_of(struct probe *p) {
-    uint32_t ranks = grt_comm_ranks(p->comm);
-    double at[6];
-    size_t n = p->rounds;
+// Bucket by bucket, from where the device has left them to where it takes them.
+static bool sum(struct probe *p) {
     const float *down = grt_buf_host(p->down);
     float *up = grt_buf_host(p->up);
+    bool good = true;
+    for (uint64_t at = 0; good && at < p->count; at += BUCKET) {
+        uint64_t count = p->count - at < BUCKET ? p->count - at : BUCKET;
+        good = grt_comm_sum(p->comm, down + at, up + at, count);
+    }
+    return good;
+}
+
+static bool queue_copies(struct probe *p) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < p->copies; i++) {
+        good = grt_graph_run(p->copy);
+    }
+    return good;
+}
+
+// What share of the sums is hidden behind work of the device that takes as long: none where the
+// device is the processor that sums.
+static bool time_overlap(struct probe *p, struct grt_dev *dev, double sums, double *share) {
+    double at[4];
+    if (p->copies == 0) {
+        at[0] = grt_seconds();
+        bool good = grt_graph_finish(p->copy);
+        double many = good ? sums / fmax(grt_seconds() - at[0], 1e-7) : 0;
+        p->copies = (uint32_t)fmin(fmax(many, 1), MOST_COPIES);
+        if (!good) {
+            return false;
+        }
+    }
+    at[0] = grt_seconds();
+    bool good = queue_copies(p) && grt_dev_wait(dev) && grt_comm_vote(p->comm);
+    at[1] = grt_seconds();
+    good = good && queue_copies(p) && sum(p);
+    at[2] = grt_seconds();
+    good = good && grt_dev_wait(dev);
+    at[3] = grt_seconds();
+    double copies = at[1] - at[0], both = at[3] - at[1], less = fmin(copies, sums);
+    *share = less > 0 ? fmin(1, fmax(0, (copies + sums - both) / less)) : 0;
+    return good;
+}
+
+// One after another, each begun by all at once.
+static bool round_of(struct probe *p, struct grt_dev *dev) {
+    uint32_t ranks = grt_comm_ranks(p->comm);
+    double at[5];
+    size_t n = p->rounds;
+    float *up = grt_buf_host(p->up);
+    for (int i = 0; i < 5; i++) {
+        p->times[i][n] = 0;
+    }
     if (p->gathers) {
         bool good = grt_comm_vote(p->comm);
         at[0] = grt_seconds();
-        good = good && grt_comm_gather(p->comm, p->numbers, p->room / ranks * sizeof(float));
+        good = good && grt_comm_gather(p->comm, p->slices, p->room / ranks * sizeof(float));
         p->times[2][n] = grt_seconds() - at[0];
-        p->times[0][n] = p->times[1][n] = p->times[3][n] = 0;
         return good;
     }
     // Known numbers: the rank's own, of which every rank gets the sum.
@@ -119,35 +174,30 @@ static bool round_of(struct probe *p) {
     at[0] = grt_seconds();
     bool good = grt_graph_finish(p->take);
     at[1] = grt_seconds();
-    for (uint64_t i = 0; i < p->count; i++) {
-        p->numbers[i] = down[i] * 1.0f;
-    }
+    good = good && sum(p);
     at[2] = grt_seconds();
-    good = good && grt_comm_sum(p->comm, p->numbers, p->numbers, p->count);
-    at[3] = grt_seconds();
-    for (uint64_t i = 0; i < p->count; i++) {
-        up[i] = p->numbers[i];
-    }
-    at[4] = grt_seconds();
     good = good && grt_graph_finish(p->give);
-    at[5] = grt_seconds();
-    float wanted = (float)ranks * (float)(ranks + 1) / 2;
-    p->right = p->right && p->numbers[0] == wanted && p->numbers[p->count - 1] == wanted;
+    at[3] = grt_seconds();
     double sums = time_sums(p, ranks);
     p->times[0][n] = at[1] - at[0];
-    p->times[1][n] = at[2] - at[1] + (at[4] - at[3]) + sums;
-    p->times[2][n] = at[3] - at[2] > sums ? at[3] - at[2] - sums : 0;
-    p->times[3][n] = at[5] - at[4];
+    p->times[1][n] = sums;
+    p->times[2][n] = fmax(0, at[2] - at[1] - sums);
+    p->times[3][n] = at[3] - at[2];
+    // The sum, as the device has it.
+    float wanted = (float)ranks * (float)(ranks + 1) / 2;
+    const float *down = grt_buf_host(p->down);
+    good = good && time_overlap(p, dev, at[2] - at[1], &p->times[4][n]) && grt_graph_finish(p->take);
+    p->right = p->right && good && down[0] == wanted && down[p->count - 1] == wanted;
     return good;
 }
 
-static bool measure(struct probe *p) {
+static bool measure(struct probe *p, struct grt_dev *dev) {
     double begun = grt_seconds();
     uint32_t more = 1;
     // The first round maps memory.
-    bool good = round_of(p);
+    bool good = round_of(p, dev);
     while (good && more) {
-        good = round_of(p);
+        good = round_of(p, dev);
         p->rounds++;
         // The first rank's clock decides for all.
         more = p->rounds < MOST_ROUNDS &&
@@ -183,6 +233,7 @@ static bool print(struct scaling_bench *bench, struct probe *p, int argc, char *
         double median = stats_of(p->times[i], p->rounds).median;
         cells[COLUMN_READBACK + i] = TABLE_CELL(.number = 1e3 * median);
     }
+    cells[COLUMN_OVERLAP] = TABLE_CELL(.number = stats_of(p->times[4], p->rounds).median);
     bool good = table_open(&bench->table, &desc) &&
                 table_section(&bench->table, NULL, ~(1ull << COLUMN_KIND), NULL, 0) &&
                 table_row(&bench->table, cells);
@@ -199,7 +250,7 @@ static int run(struct scaling_bench *bench, struct trainer *t, int argc, char **
         p->gathers = scaling_is_es(bench);
         p->right = true;
         good = grt_comm_all(t->comm, "see its own line", make(p, t->dev, bench->probe)) &&
-               measure(p) && (!trainer_first(t) || print(bench, p, argc, argv, t->dev));
+               measure(p, t->dev) && (!trainer_first(t) || print(bench, p, argc, argv, t->dev));
         code = !good      ? command_exit_of(grt_last_status())
                : p->right ? COMMAND_OK
                           : COMMAND_INTERNAL;

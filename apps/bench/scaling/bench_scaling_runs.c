@@ -283,14 +283,19 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
         row->exchange = fmax(0, row->seconds - row->alone);
         row->fitted_overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
     }
-    row->predicted = row->alone + scaling_sum(&row->parts);
+    // All but the last bucket can be summed while backward still runs.
+    double buckets = fmin(fmax(row->bytes / SCALING_BUCKET, 1), SCALING_BUCKETS);
+    row->hidden = scaling_hidden(row->alone, row->parts.host + row->parts.network,
+                                 row->overlap * (1 - 1 / buckets));
+    row->predicted = row->alone + scaling_sum(&row->parts) - row->hidden;
     free(s);
     return good;
 }
 
 // ---- the probe ----
 
-static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double seconds[4]) {
+static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double seconds[4],
+                  double *overlap) {
     static const char *const keys[] = {"readback_ms", "host_ms", "network_ms", "upload_ms"};
     struct line line = {0};
     bool good = line_make(&line, 1, 0);
@@ -319,6 +324,7 @@ static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double 
     for (int i = 0; i < 4; i++) {
         seconds[i] = field(row, keys[i]) / 1e3;
     }
+    *overlap = field(row, "overlap");
     good = good && (row || grt_fail(GRT_IO, "%s has no row", path));
     json_decref(object);
     line_free(&line);
@@ -330,8 +336,8 @@ bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
     double bytes[2] = {fmax(64, row->bytes / 4), fmax(128, row->bytes / 2)}, seconds[2][4];
     double *parts[4] = {&row->parts.readback, &row->parts.host, &row->parts.network,
                         &row->parts.upload};
-    if (!probe(b, row->ranks, bytes[0], seconds[0]) ||
-        !probe(b, row->ranks, bytes[1], seconds[1])) {
+    if (!probe(b, row->ranks, bytes[0], seconds[0], &row->overlap) ||
+        !probe(b, row->ranks, bytes[1], seconds[1], &row->overlap)) {
         return false;
     }
     for (int i = 0; i < 4; i++) {
