@@ -15,8 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Bytes of a box. With two ranks on two cores 46.8 MB took as long in boxes of 256 KiB to 4 MiB
-// (2026-11); a GPU's buckets have 4 MiB.
+// Bytes of a box: what two ranks have in it stays in the caches from writing to reading.
 #define WINDOW_BOX (1u << 20)
 
 struct window;

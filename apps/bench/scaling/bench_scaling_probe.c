@@ -186,7 +186,8 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
     // The sum, as the device has it.
     float wanted = (float)ranks * (float)(ranks + 1) / 2;
     const float *down = grt_buf_host(p->down);
-    good = good && time_overlap(p, dev, at[2] - at[1], &p->times[4][n]) && grt_graph_finish(p->take);
+    good =
+        good && time_overlap(p, dev, at[2] - at[1], &p->times[4][n]) && grt_graph_finish(p->take);
     p->right = p->right && good && down[0] == wanted && down[p->count - 1] == wanted;
     return good;
 }
