@@ -28,10 +28,10 @@ AREAS = {
     "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
-                                   r"binaries|timeline|trace|nothing|refused|timeline-cli"),
-    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.opencl(\.as-gpu)?|"
+                                   r"binaries|timeline|timed|trace|nothing|refused|timeline-cli"),
+    "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.opencl(\.as-gpu)?|"
                                    r"bad-driver|address|clcaps"),
-    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline)\.vulkan(\.as-gpu)?|"
+    "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.vulkan(\.as-gpu)?|"
                                    r"no-manifest|bad-driver|import|vkcaps"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"

@@ -48,6 +48,7 @@
     X(graph, D)                                                                                    \
     X(schedule, D)                                                                                 \
     X(timeline, D)                                                                                 \
+    X(timed, D)                                                                                    \
     X(lanes, D)                                                                                    \
     X(loader, D)                                                                                   \
     X(rows, D)                                                                                     \
