@@ -314,5 +314,28 @@ texts = re.sub(r'"device": \{.*?\n  \}', '"device"', texts, flags=re.S)
 texts = re.sub(r"(?m)^( *\d+ +[\d.]+(?: +[\d.]+%)?|\d+,[\d.]+,[\d.]*|.*\"samples_per_s\":)([ ,]) *[\d.]+", r"\1\2a rate", texts)
 same("eval.txt", re.sub(r'"date": ?"[^"]*"|"gpurt": ?"[^"]*"', '""', texts))
 
+# ---- benches: which rows there are, and what they say beside times ----
+
+CLOCKED = ("samples", "slowest_stage", "steps_per_run", "memory", "gpu", "spread", "ms", "us")
+BENCHES = (
+    "gemm --shape 8,16x4x8 --batch-count 1,2 --trans nn,tn --precision f32,f16 --samples 1",
+    "conv --shape 1x4x4x3x4,1x6x6x3x4 --precision f32 --samples 1",
+    "rollout --env cartpole --num-envs 2,4 --num-dirs 2 --dir-chunk 1,2 --episode-length 5 --samples 1",
+    "mlp --model depth=1,hidden=4 --batch-sizes 32,64 --precision f32,f16",
+    "launch --samples 1",
+    "ppo --env cartpole --num-envs 2 --rollout-steps 4",
+    "data --batch-sizes 32 --num-workers 0,1",
+)
+texts = ""
+for words in BENCHES:
+    line = ["bench", *words.split(), "--time", "0.001", "--format", "jsonl", "-q"]
+    line += [] if words.startswith("data") else ["--device", "ref:0"]
+    lines = run(line).split("\n")
+    texts += lines[0] + "\n"
+    for row in map(json.loads, lines[2:-1]):
+        # Fractions are times, rates and errors, which only their names are looked at of.
+        texts += json.dumps({k: "#" if isinstance(v, float) or k in CLOCKED else v for k, v in row.items()}) + "\n"
+same("bench.txt", texts)
+
 print("texts.py: " + ("written" if writes else f"differ: {', '.join(wrong)}" if wrong else "all texts are the same"))
 sys.exit(1 if wrong else 0)
