@@ -174,6 +174,9 @@ def lacking():
         *[(f"where operand {i + 1} is a constant", [gemm, ("BatchNormalization", ["a", *computed(i)], "output")], v, {}) for i in range(4)],
         *[(f"where operand {i + 1} is a constant", [gemm, ("LayerNormalization", ["a", *computed(i)[:2]], "output")], v, {}) for i in range(2)],
         ("operand 1 is a constant", [gemm, ("BatchNormalization", ["a"], "output")], {}, {}),
+        # Weights that are no matrix of numbers: a row, whole numbers, none at all.
+        *[("node 'output': MatMul by something else than a constant matrix", [("MatMul", ["input", "m"], "output")], {"m": m}, {})
+          for m in (numbers(5), np.ones((5, 5), "i8"), numbers(5, 0), numbers(5, 5, 1))],
         ("each of 5 outputs", [("Gemm", ["input", "w", "c"], "output")], {"c": numbers(5, 1)}, {}),
         # Layers of two branches; more text than a config has room for.
         ("node 'a': Gemm stands in two branches", [gemm, ("Relu", ["a"], "b"), ("Add", ["a", "input"], "c"), ("Add", ["b", "c"], "output")], {}, {}),

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -300,6 +301,50 @@ static void closest(void **state) {
     means("", NULL);
 }
 
+// ---- how a child ended ----
+
+static int leaves(struct grt_child *parent, void *context) {
+    (void)parent;
+    if (!context) {
+        raise(SIGKILL);
+    }
+    return *(const int *)context;
+}
+
+static int stays(struct grt_child *parent, void *context) {
+    char byte;
+    (void)context;
+    return grt_child_receive(parent, &byte, 1, 600, NULL) == GRT_CHILD_ANSWERED ? 0 : 1;
+}
+
+// What is said of one that went by itself, of one that was killed, and of one that waits, which is
+// ended here and of which nothing is said; nor of one that was never there.
+static void children_end(void **state) {
+    (void)state;
+    const int seven = 7;
+    char why[256], byte;
+    const char *said[2] = {"ended the process (exit code 7)", "crashed (signal 9, Killed)"};
+    for (int i = 0; i < 2; i++) {
+        struct grt_child child;
+        char how[128] = "of the one before";
+        assert_true(grt_child_start(&child, leaves, i == 0 ? (void *)&seven : NULL, why));
+        assert_int_not_equal(grt_child_receive(&child, &byte, 1, 60, NULL), GRT_CHILD_ANSWERED);
+        grt_child_end(&child, how);
+        assert_string_equal(how, said[i]);
+        // It is gone: the second time there is nothing to end.
+        memcpy(how, "again", 6);
+        grt_child_end(&child, how);
+        assert_string_equal(how, "");
+    }
+    struct grt_child child;
+    char how[128] = "of the one before";
+    assert_true(grt_child_start(&child, stays, NULL, why));
+    pid_t pid = child.pid;
+    grt_child_end(&child, how);
+    assert_string_equal(how, "");
+    assert_int_equal(kill(pid, 0), -1);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(texts),
     TEST_CASE(texts_end),
@@ -310,5 +355,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(long_lines_are_cut),
     TEST_CASE(visible),
     TEST_CASE(children_can_log),
+    TEST_CASE(children_end),
 };
 TEST_SUITE(status, false, cases);

@@ -210,6 +210,10 @@ static void forms(void **state) {
     char part[64];
     snprintf(part, sizeof part, "data has more than %d characters", GRT_CONFIG_TEXT_SIZE - 1);
     refuses(GRT_CONFIG_DATA, longest, part);
+    refuses(GRT_CONFIG_DEVICE, longest, "device has too many of them");
+    longest[GRT_CONFIG_TEXT_SIZE - 1] = '\0';
+    assert_true(grt_config_set(&c, GRT_CONFIG_DEVICE, longest));
+    assert_string_equal(c.device, longest);
 }
 
 // What is no text at all.

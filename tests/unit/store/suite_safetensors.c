@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Safetensors: a file as the format's own documentation has it, round trips, and files that lie.
+// And graphs of ONNX that cannot be recorded.
 #include "harness/harness.h"
 
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpurt/onnx.h"
 #include "gpurt/safetensors.h"
 
 // A file of this header, and `size` bytes 0, 1, 2, ... behind it; freed by the caller.
@@ -158,9 +160,41 @@ static void round_trip(void **state) {
     unlink(path);
 }
 
+// ---- ONNX ----
+
+// Of several mistakes of a recording the first is said, and no file is there.
+static void the_first_mistake_sticks(void **state) {
+    (void)state;
+    char path[64];
+    struct grt_archive *a = grt_archive_create();
+    struct grt_onnx *o = grt_onnx_create();
+    assert_true(a && o);
+    snprintf(path, sizeof path, "/tmp/gpurt-test-%ld.onnx", (long)getpid());
+    struct grt_onnx_value x = grt_onnx_refuse(o, "no layer %d here", 1);
+    assert_true(x.name[0] == '\0' && x.rank == 1 && !x.planes);
+    x = grt_onnx_input(o, "x", 1, (const uint64_t[]){3});
+    assert_string_equal(x.name, "x");
+    grt_onnx_refuse(o, "nor %d", 2);
+    grt_onnx_output(o, "y", grt_onnx_map(o, "Relu", x), 1, (const uint64_t[]){3});
+    TEST_REFUSED(grt_onnx_save(o, a, path), GRT_UNSUPPORTED, "no layer 1 here");
+    assert_null(strstr(grt_last_error(), "nor 2"));
+    assert_int_equal(access(path, F_OK), -1);
+    grt_onnx_destroy(&o);
+    assert_null(o);
+    // The same without a mistake is a file.
+    o = grt_onnx_create();
+    x = grt_onnx_input(o, "x", 1, (const uint64_t[]){3});
+    grt_onnx_output(o, "y", grt_onnx_map(o, "Relu", x), 1, (const uint64_t[]){3});
+    assert_true(grt_onnx_save(o, a, path));
+    assert_int_equal(unlink(path), 0);
+    grt_onnx_destroy(&o);
+    grt_archive_destroy(&a);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(forms),
     TEST_CASE(lies),
     TEST_CASE(round_trip),
+    TEST_CASE(the_first_mistake_sticks),
 };
 TEST_SUITE(safetensors, false, cases);
