@@ -47,7 +47,7 @@ AREAS = {
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
-    "source": ("runtime/source/", r"source|own-env|env-operations"),
+    "source": ("runtime/source/", r"source|worlds|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
                      r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
                      r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices"),

@@ -188,7 +188,75 @@ static void far_fills(void **state) {
     free(words);
 }
 
-static const struct CMUnitTest cases[] = {cmocka_unit_test(either_way),
-                                          cmocka_unit_test(events_are_given_back),
-                                          cmocka_unit_test(far_fills)};
+// ---- kernel objects ----
+
+static int objects_made, objects_alive;
+
+static cl_kernel CL_API_CALL create_noted(cl_program program, const char *name, cl_int *code) {
+    objects_made++;
+    objects_alive++;
+    return events.own.clCreateKernel(program, name, code);
+}
+
+static cl_int CL_API_CALL retain_noted(cl_kernel kernel) {
+    objects_alive++;
+    return events.own.clRetainKernel(kernel);
+}
+
+static cl_int CL_API_CALL release_kernel_noted(cl_kernel kernel) {
+    objects_alive--;
+    return events.own.clReleaseKernel(kernel);
+}
+
+// Equal launches that follow each other have one object, the first of a list too; another launch
+// has its own; and all are given back.
+static void equal_launches_share_an_object(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "opencl"));
+    if (!dev) {
+        skip();
+        return;  // skip() does not come back: for the analyzer
+    }
+    struct grt_buf *buf = grt_buf_create(dev, grt_buf_desc(.size = 4096, .label = "here"));
+    assert_non_null(buf);
+    struct grt_tensor a = {.label = "a", .rank = 1, .shape = {64}, .range = {buf, 0, 256}};
+    struct grt_tensor c = {.label = "c", .rank = 1, .shape = {64}, .range = {buf, 2048, 256}};
+    struct grt_graph *graph = NULL;
+    for (int equal = 0; equal < 4; equal++) {
+        // The first graph builds the kernel and is not counted.
+        if (equal == 1) {
+            events.own = gcl;
+            gcl.clCreateKernel = create_noted;
+            gcl.clRetainKernel = retain_noted;
+            gcl.clReleaseKernel = release_kernel_noted;
+        }
+        graph = grt_graph_create(dev, "equal");
+        for (int i = 0; i < 1 + equal; i++) {
+            grt_op_map(graph, grt_map_desc(.map = GRT_MAP_ADD, .y = &c, .a = &a, .b = &c,
+                                           .alpha = 2.0f, .beta = 1.0f));
+        }
+        if (equal == 3) {
+            grt_op_map(graph, grt_map_desc(.map = GRT_MAP_ADD, .y = &c, .a = &a, .b = &c,
+                                           .alpha = 3.0f, .beta = 1.0f));
+        }
+        assert_true(grt_graph_bake(graph));
+        if (equal > 0) {
+            assert_int_equal(objects_made, equal == 3 ? 2 : 1);
+            assert_int_equal(objects_alive, 1 + equal + (equal == 3));
+        }
+        assert_true(grt_graph_run(graph));
+        grt_graph_destroy(&graph);
+        assert_int_equal(objects_alive, 0);
+        objects_made = 0;
+    }
+    gcl.clCreateKernel = events.own.clCreateKernel;
+    gcl.clRetainKernel = events.own.clRetainKernel;
+    gcl.clReleaseKernel = events.own.clReleaseKernel;
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
+static const struct CMUnitTest cases[] = {
+    cmocka_unit_test(equal_launches_share_an_object), cmocka_unit_test(either_way),
+    cmocka_unit_test(events_are_given_back), cmocka_unit_test(far_fills)};
 TEST_SUITE(address, false, cases);

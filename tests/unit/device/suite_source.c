@@ -155,6 +155,8 @@ static void mistakes(void **state) {
         {"AT(i);", "AT(i, i);", "here.k:13: "},
         {"X(2, PADS, 2)", "X(3, PADS, 2)", "PADS"},
         {"R(0, float, given)", "R(0, double, given)", "double"},
+        {"R(0, float, given)", "R(1, float, given)",
+         "buffer given is number 1; they are counted from 0, to at most 11"},
         {"uint count;", "char count;", "char"},
         {"KERNEL(blur,", "KERNELS(blur,", "no kernel"},
         {"KERNEL(blur,", "KERNEL(7,", "KERNEL(7, blur_params, ...) does not name a kernel"},

@@ -233,10 +233,48 @@ static void copies_as_measured(void **state) {
     grt_profile_destroy(&dev.profile);
 }
 
+// ---- products that are cut along k ----
+
+// By hand: tiles of 64 x 64, one for a core or four for a unit of a GPU, parts of 256s.
+static void cuts(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t units;
+        bool software;
+        uint32_t m, n, k, parts, each;
+    } known[] = {
+        {132, false, 64, 64, 115030, 225, 512},  {132, false, 64, 64, 1024, 4, 256},
+        {132, false, 64, 64, 1023, 1, 1023},     {132, false, 66 * 64, 64, 4096, 8, 512},
+        {132, false, 64, 66 * 64, 4096, 8, 512}, {132, false, 67 * 64, 64, 4096, 1, 4096},
+        {132, false, 3, 3, 1u << 20, 256, 4096}, {4, true, 64, 64, 4096, 4, 1024},
+        {4, true, 65, 64, 4096, 2, 2048},        {4, true, 64, 129, 4096, 1, 4096},
+        {0, false, 64, 64, 4096, 16, 256},       {1, true, 64, 64, 4096, 1, 4096},
+        {2, true, 64, 64, 4096, 2, 2048},        {3, true, 64, 64, 1100, 3, 512},
+    };
+    struct grt_dev dev = {.info = kit_gpu("Made up", "Nobody", 8)};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct grt_gemm_desc desc = {0};
+        dev.info.caps.compute_units = known[i].units;
+        dev.info.caps.software = known[i].software;
+        struct gemm_case g = straight(&dev, &desc, known[i].m, known[i].n, known[i].k);
+        struct gemm_cut cut = gemm_cut_of(&g);
+        if (cut.parts != known[i].parts || cut.each != known[i].each) {
+            fail_msg("row %zu: %u parts of %u", i, cut.parts, cut.each);
+        }
+        // Sums of parts begin where a binding may.
+        uint64_t words = ((uint64_t)known[i].m * known[i].n + 127) / 128 * 128;
+        assert_int_equal(gemm_cut_bytes(&g, &cut), cut.parts > 1 ? 4 * words * cut.parts : 0);
+        // Of many products, or with sums of 16 bits, none is cut.
+        g.batch = 2;
+        assert_int_equal(gemm_cut_of(&g).parts, 1);
+        g.batch = 1;
+        desc.half_sums = true;
+        assert_int_equal(gemm_cut_of(&g).parts, 1);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(as_recorded),
-    TEST_CASE(settings_decide),
-    TEST_CASE(copies_pay),
-    TEST_CASE(copies_as_measured),
+    TEST_CASE(cuts),       TEST_CASE(as_recorded),        TEST_CASE(settings_decide),
+    TEST_CASE(copies_pay), TEST_CASE(copies_as_measured),
 };
 TEST_SUITE(choices, false, cases);
