@@ -42,7 +42,7 @@ AREAS = {
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
-    "run": ("runtime/run/", r"run|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
+    "run": ("runtime/run/", r"run|runfacts|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),

@@ -55,9 +55,21 @@ void test_check_refused(bool failed, enum grt_status status, const char *part, u
 
 // ---- cases ----
 
+// Memory of the device under test, but for what stands where an op has no operand: made once.
+static struct grt_mem_use taken(void) {
+    struct grt_mem_use all = grt_dev_mem_use(test.dev, NULL);
+    struct grt_mem_use once = grt_dev_mem_use(test.dev, "unused");
+    all.buffers -= once.buffers;
+    all.current -= once.current;
+    return all;
+}
+
+static struct grt_mem_use before;  // the case
+
 int test_case_begin(void **state) {
     (void)state;
     memset(&test_log, 0, sizeof test_log);
+    before = taken();
     return 0;
 }
 
@@ -80,6 +92,13 @@ int test_case_end(void **state) {
     }
     if (grt_dev_status(test.dev) != GRT_OK || !grt_dev_wait(test.dev)) {
         print_error("the device is left unusable: %s\n", grt_status_text(grt_dev_status(test.dev)));
+        rc = -1;
+    }
+    struct grt_mem_use after = taken();
+    if (after.buffers != before.buffers || after.current != before.current) {
+        print_error("%u buffers of %llu bytes before the case, %u of %llu after it\n",
+                    before.buffers, (unsigned long long)before.current, after.buffers,
+                    (unsigned long long)after.current);
         rc = -1;
     }
     return rc;

@@ -115,5 +115,6 @@
     X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
     X(epochs, D)                                                                                   \
+    X(runfacts, D)                                                                                 \
     X(tasks, D)                                                                                    \
     X(big, D)
