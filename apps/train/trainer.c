@@ -287,7 +287,7 @@ int trainer_main(const struct train_kind *kind, int argc, char **argv) {
     kind->close(t);
     grt_run_destroy(&t->run);
     code = watch_close(&t->config.common, &t->dev, bench_peaks, code);
-    grt_comm_end(&t->comm, code == COMMAND_OK);
+    code = trainer_ranks_end(t, code);
 undo_memory:
     free(words);
     if (t) {

@@ -102,6 +102,8 @@ bool trainer_ranks_device(const struct options *options, uint32_t number, char *
 void trainer_ranks_place(struct trainer *t);
 // Behind it: meets the others. Returns an exit code, the mistake said.
 int trainer_ranks_meet(struct trainer *t);
+// Behind all else; returns the exit code of this rank.
+int trainer_ranks_end(struct trainer *t, int code);
 // Lines of the banner: which rank has which device.
 void trainer_ranks_banner(const struct trainer *t);
 // Whether this process speaks for all.

@@ -105,6 +105,9 @@ void trainer_ranks_place(struct trainer *t) {
 
 // ---- mpirun ----
 
+// Of ranks whose mpirun this command has started: where the first tells its exit code.
+#define OWN_RANKS "GPURT_OWN_RANKS"
+
 extern char **environ;
 
 // mpirun tells the code of a rank that ended by itself. Where one was killed or asked to end, the
@@ -112,26 +115,36 @@ extern char **environ;
 // mpirun ends with 1.
 static int exit_of(int status, bool asked) {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (code == 128 + SIGKILL || code == 128 + SIGTERM || (asked && code == 1)) {
+    if (code == 128 + SIGKILL || code == 128 + SIGTERM || (asked && code == 128 + SIGUSR1) ||
+        (asked && code == 1)) {
         return COMMAND_RESUMABLE;
     }
     return code == 0 || (code >= COMMAND_USAGE && code <= COMMAND_CONFIG) ? code : COMMAND_INTERNAL;
 }
 
+// What the first rank has written there, or 0.
+static int told_code(FILE *file) {
+    int code = COMMAND_OK;
+    return file && fscanf(file, "%d", &code) == 1 && code == COMMAND_RESUMABLE ? code : COMMAND_OK;
+}
+
 // Waits; a signal that asks to stop is passed on once.
-static int wait_for(pid_t pid) {
+static int wait_for(pid_t pid, FILE *told) {
     int status = 0;
     bool passed = false;
     while (waitpid(pid, &status, 0) != pid) {
         if (errno != EINTR) {
             return COMMAND_INTERNAL;
         }
+        // mpirun passes SIGUSR1 on and goes on; asked to end itself, it would end the ranks, and
+        // wait for that twice, whether they have ended or not.
         if (talk_stopped() && !passed) {
-            passed = kill(pid, SIGTERM) == 0;
+            passed = kill(pid, SIGUSR1) == 0;
         }
     }
     talk_resume();
-    return exit_of(status, passed);
+    int code = exit_of(status, passed);
+    return code == COMMAND_OK ? told_code(told) : code;
 }
 
 size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
@@ -176,6 +189,8 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     words[n++] = self;
     words[n++] = "train";
     memcpy(words + n, argv, (size_t)argc * sizeof *words);
+    FILE *told = tmpfile();
+    char path[64];
     // A group of its own: Ctrl-C reaches it once, through this process.
     posix_spawnattr_t attributes;
     pid_t pid = -1;
@@ -184,18 +199,27 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
         posix_spawnattr_setpgroup(&attributes, 0);
         posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
         talk_stop_by(TALK_STOP_AFTER_STEP);
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)getpid(), told ? fileno(told) : -1);
+        setenv(OWN_RANKS, path, 1);
         error = posix_spawnp(&pid, "mpirun", NULL, &attributes, (char *const *)(uintptr_t)words,
                              environ);
         posix_spawnattr_destroy(&attributes);
     }
     free(words);
     if (error) {
+        if (told) {
+            fclose(told);
+        }
         talk_error("several devices want mpirun, and it cannot be started: %s. Debian: apt install "
                    "openmpi-bin",
                    strerror(error));
         return COMMAND_NO_DEVICE;
     }
-    return wait_for(pid);
+    int code = wait_for(pid, told);
+    if (told) {
+        fclose(told);
+    }
+    return code;
 }
 
 // ---- the others ----
@@ -219,6 +243,21 @@ int trainer_ranks_meet(struct trainer *t) {
     return grt_comm_agree(t->comm, "kind of training", t->kind->verb)
                ? COMMAND_OK
                : command_exit_of(grt_last_status());
+}
+
+// The first rank that ends with another code than 0 makes mpirun end all others, which takes it
+// seconds, also where nobody is left. So where all stop as they were asked, all end well, and the
+// first tells its code who has started mpirun.
+int trainer_ranks_end(struct trainer *t, int code) {
+    const char *path = getenv(OWN_RANKS);
+    bool asked = code == COMMAND_RESUMABLE && grt_comm_stop(t->comm) == GRT_STOP_SIGNAL && path;
+    FILE *file = asked && trainer_first(t) ? fopen(path, "w") : NULL;
+    if (file) {
+        fprintf(file, "%d\n", code);
+        fclose(file);
+    }
+    grt_comm_end(&t->comm, code == COMMAND_OK || asked);
+    return asked ? COMMAND_OK : code;
 }
 
 void trainer_ranks_banner(const struct trainer *t) {

@@ -361,7 +361,7 @@ int bench_scaling(int argc, char **argv) {
                        "--probe");
             code = COMMAND_USAGE;
         }
-        if (code < 0 && strcmp(b->train, "classify") == 0 && !b->source.path) {
+        if (code < 0 && !b->probe && strcmp(b->train, "classify") == 0 && !b->source.path) {
             talk_error("--train classify wants --data FILE");
             code = COMMAND_USAGE;
         }

@@ -93,4 +93,7 @@ wait_for "row 20" rows asked.jsonl 20
 stop TERM 75 "two devices"
 told 'interrupted; the checkpoint is in asked.h5'
 [ -e asked.h5 ] || wrong "no checkpoint of two ranks that were asked to stop"
+# ---- a program that has begun MPI itself ----
+"${mpi[@]}" -n 2 "$(dirname "$gpurt")/tests/ranks_begun" >out 2>err || wrong "MPI begun by the caller: exit code $?"
+[ "$(grep -c ': well$' out)" -eq 2 ] || wrong "MPI begun by the caller: $(cat out)"
 exit "$failed"
