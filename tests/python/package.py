@@ -186,6 +186,81 @@ def options():
 
 
 @case
+def read_back():
+    """Every argument is where the library has it, every kind of value what was given."""
+    import pathlib
+
+    from gpurt import _library as c
+    from gpurt._config import SUPERVISED, Config, text_of
+    from gpurt._learner import _kept
+
+    given = dict(phase=1, num_envs=3, num_dirs=5, top_dirs=2, episode_length=17, step_size=0.25)
+    given.update(noise_std=0.125, seed=9, ema=0.5)
+    for algo, normal in (("ars", False), ("es", True)):
+        keys = {**given, "top_dirs": 0} if algo == "es" else given
+        es = gpurt.ES("pendulum", algo=algo, normalize_observations=normal, policy="mlp32", **keys)
+        desc = c.library.grt_es_desc_of(es.pointer).contents
+        assert {name: getattr(desc, name) for name in keys if keys[name]} == {
+            name: value for name, value in keys.items() if value
+        }
+        assert (desc.algo, desc.no_normalise) == (int(algo == "es"), not normal)
+        assert es.fit(1)[0]["iteration"] == 1 and es.returns.shape == (5, 2)
+        assert es.checkpoint.about["policy"] == "mlp32"
+    for value, text in (
+        (True, "true"), (np.bool_(False), "false"), (np.float32(0.25), "0.25"), (np.int64(3), "3"),
+        (pathlib.Path("a/b"), "a/b"), ([1, 2], "1,2"), (("a", True), "a,true"), ("x", "x"),
+        ([[1], [2]], "[[1], [2]]"), ({"a": 1}, '{"a": 1}'), ([{"linear": 2}], '[{"linear": 2}]'),
+    ):  # fmt: skip
+        assert text_of(value) == text, (value, text_of(value))
+    # Keywords stand above the config; None leaves what is there.
+    config = Config(SUPERVISED, {"depth": 3, "hidden": [8, 16], "seed": 4}, {"depth": 2, "seed": None})
+    assert [config[key] for key in ("depth", "hidden", "seed")] == ["2", "[8, 16]", "4"], config["hidden"]
+    assert config.given("hidden") and not config.given("epochs") and not config.given("data")
+    config.set(seed=0, normalize=False)
+    assert config["seed"] == "0" and config.given("normalize")
+    config.set(data="a \"b\"", normalize=True)
+    assert config["data"] == 'a "b"' and config["normalize"] == "true" and config.given("data")
+    # Arrays as a file has them.
+    for array, kind in (
+        ([True, False], "u1"), (np.arange(3), "i4"), (np.arange(3, dtype="u1"), "u1"),
+        (np.arange(3, dtype="i1"), "i1"), (np.arange(3, dtype="u2"), "i4"), ([0.5], "f4"),
+        (np.zeros(2, "f2"), "f2"), (np.zeros(2, ">f8"), "f4"), (np.zeros((0, 2), int), "i4"),
+        (np.array([2**31 - 1, -(2**31)]), "i4"),
+    ):  # fmt: skip
+        kept = _kept(array)
+        assert kept.dtype == np.dtype(kind) and kept.tolist() == np.asarray(array).tolist(), (kept, kind)
+    for beyond in (2**31, -(2**31) - 1):
+        refused(gpurt.DataError, "beyond 32 bits", lambda: _kept(np.array([0, beyond])))
+    # What another program needs of a checkpoint, under its names; or all, under those of here.
+    arrays = {"model/a": np.ones(2, "f4"), "optimizer/m": np.zeros(2, "f4")}
+    for everything, names in ((None, ["a"]), (False, ["a"]), (True, ["model/a", "optimizer/m"])):
+        how = {} if everything is None else {"everything": everything}
+        gpurt.save("named.safetensors", arrays, **how)
+        with open("named.safetensors", "rb") as f:
+            head = json.loads(f.read(int.from_bytes(f.read(8), "little")))
+        assert sorted(set(head) - {"__metadata__"}) == names, (everything, head)
+    # Parts of a file are those of the training.
+    gpurt.save("parts.h5", {"x": x[:90].astype("f4"), "y": y[:90].astype("f4")}, everything=True)
+    learner = gpurt.Learner(depth=1, hidden=4, epochs=1, validation_split=0.3)
+    rows = learner.fit("parts.h5")
+    tried = {part: learner.evaluate("parts.h5", part=part) for part in ("train", "validation", "all")}
+    assert [tried[part]["samples"] for part in tried] == [63, 27, 90], tried
+    assert abs(tried["validation"]["loss"] - rows[-1]["loss"]) < 1e-6, (tried, rows)
+    both = (63 * tried["train"]["loss"] + 27 * tried["validation"]["loss"]) / 90
+    assert abs(tried["all"]["loss"] - both) < 1e-6, tried
+    refused(gpurt.ConfigError, "known are train", lambda: learner.evaluate("parts.h5", part="test"))
+    # Devices are those of the command.
+    told = subprocess.run([command, "devices", "--format", "json"], capture_output=True, text=True)
+    rows = {row["selector"]: row for row in json.loads(told.stdout)["rows"]}
+    for found in gpurt.devices():
+        row = rows.pop(found.selector)
+        assert (found.name, found.vendor) == (row["name"], row["vendor"])
+        assert found.driver == f"{row['driver']} {row['driver_version']}".strip(), (found, row)
+        assert found.gpu == (row["type"] != "software") and found.memory == row["memory"], (found, row)
+    assert not rows, rows
+
+
+@case
 def checkpoints():
     arrays = {
         "model/a": np.arange(6, dtype="f4").reshape(2, 3),
