@@ -75,6 +75,7 @@
     X(all, loss, nt_xent)                                                                          \
     X(all, loss, nt_xent_grad_f32)                                                                 \
     X(all, loss, nt_xent_grad_16)                                                                  \
+    X(all, loss, loss_split)                                                                       \
     X(all, loss, weighted_mean)                                                                    \
     X(all, nn, columns)                                                                            \
     X(all, nn, columns16)                                                                          \

@@ -62,6 +62,10 @@ static const struct option_row eval_options[] = {
     X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
     X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
     X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
+    X(LOSS_1, "loss_1", "loss 1", NULL, NUMBER, 6, 10)                                             \
+    X(LOSS_2, "loss_2", "loss 2", NULL, NUMBER, 6, 10)                                             \
+    X(LOSS_3, "loss_3", "loss 3", NULL, NUMBER, 6, 10)                                             \
+    X(LOSS_4, "loss_4", "loss 4", NULL, NUMBER, 6, 10)                                             \
     X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)                                         \
     X(MAE, "mae", "MAE", NULL, NUMBER, 6, 10)                                                      \
     X(R2, "r2", "R2", NULL, NUMBER, 6, 10)                                                         \
@@ -182,6 +186,13 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
         cells[EVAL_TOP5] = TABLE_CELL(.number = result->top5);
     } else {
         shown &= ~(1ull << EVAL_TOP5);
+    }
+    for (uint32_t i = 0; i < GRT_LOSS_MOST; i++) {
+        if (i < result->loss_count) {
+            cells[EVAL_LOSS_1 + i] = TABLE_CELL(.number = result->losses[i]);
+        } else {
+            shown &= ~(1ull << (EVAL_LOSS_1 + i));
+        }
     }
     if (classified) {
         cells[EVAL_BASELINE] = TABLE_CELL(.number = classified->baseline);

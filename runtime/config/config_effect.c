@@ -11,6 +11,7 @@ static const struct {
     enum grt_config_key key, of;
     const char *words[4];  // of `of`; none: any but 0, false and no text
 } rows[] = {
+    {GRT_CONFIG_LOSS_WEIGHTS, GRT_CONFIG_LOSSES, {NULL}},
     {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}},
     {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}},
     {GRT_CONFIG_CLASS_WEIGHTS, GRT_CONFIG_LOSS, {"cross_entropy"}},

@@ -107,6 +107,14 @@ static bool match_targets(struct grt_dataset *data, const struct grt_dataset_des
         if (width > 1u << 28) {
             return bad(data, "makes rows of more than 2^28 numbers", array);
         }
+        if (i < aims) {
+            data->info.target_widths[i - data->input_count] =
+                (uint32_t)(array->shape[1] * array->shape[2]);
+        }
+        if (data->mixed && i < aims && data->kinds[i - data->input_count].classes > 0 &&
+            (array->shape[1] * array->shape[2] != 1 || grt_element_is_float(array->element.type))) {
+            return bad(data, "cannot be a class: one integer a row is wanted", array);
+        }
         if (i == aims && array->shape[1] * array->shape[2] != 1) {
             return bad(data, "cannot be sample weights: one number a row is wanted", array);
         }
@@ -288,6 +296,10 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
     data->input_count = named ? desc->input_count : 1;
     data->target_count = desc->no_targets ? 0 : aimed ? desc->target_count : 1;
     data->info.weighted = desc->weights != NULL;
+    data->mixed = desc->kinds && !desc->no_targets;
+    if (data->mixed) {
+        memcpy(data->kinds, desc->kinds, data->target_count * sizeof *data->kinds);
+    }
     memcpy(names, named ? desc->inputs : x, data->input_count * sizeof *names);
     memcpy(names + data->input_count, aimed ? desc->targets : y,
            data->target_count * sizeof *names);
@@ -333,7 +345,7 @@ static void choose_forms(struct grt_dataset *data) {
     data->form_x = kept_form(kept_type(data->arrays, data->input_count), info->file_rows,
                              info->x_width / info->features, info->features);
     // Weights are kept as they are scaled: f16 may not hold that.
-    data->form_y = kept_form(info->classes > 0 || info->weighted
+    data->form_y = kept_form(info->classes > 0 || info->weighted || data->mixed
                                  ? GRT_ELEMENT_F32
                                  : kept_type(data->arrays + data->input_count, data->target_count),
                              info->file_rows, 1, info->y_width);

@@ -367,21 +367,29 @@ static bool nearly_in_order(const uint64_t *rows, uint32_t count) {
     return i == count;
 }
 
+// Classes of array i of the data set; 0: it is numbers.
+static uint32_t classes_of(const struct grt_dataset *data, uint32_t i) {
+    bool weight = data->info.weighted && i + 1 == data->input_count + data->target_count;
+    return i < data->input_count || weight ? 0
+           : data->mixed                   ? data->kinds[i - data->input_count].classes
+                                           : data->info.classes;
+}
+
 // The sink of array i of the data set.
 static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_mode mode,
                                  uint32_t i, void *out, bool scattered) {
     const struct grt_dataset_info *info = &data->info;
     const struct grt_array *array = &data->arrays[i];
     bool target = i >= data->input_count;
-    bool weight = info->weighted && i + 1 == data->input_count + data->target_count;
+    uint32_t classes = classes_of(data, i);
     bool kept = mode == GRT_READ_KEPT;
     const struct grt_array *form = target ? &data->form_y : &data->form_x;
     bool raw = kept && form->element.type != GRT_ELEMENT_F32;
     bool norm = (mode == GRT_READ_CHECKED || (kept && !raw)) && !target && data->norm.mean;
-    enum grt_sink_as as = raw                                      ? GRT_SINK_ELEMENT
-                          : mode == GRT_READ_WIDE                  ? GRT_SINK_DOUBLE
-                          : target && !weight && info->classes > 0 ? GRT_SINK_CLASS
-                                                                   : GRT_SINK_F32;
+    enum grt_sink_as as = raw                     ? GRT_SINK_ELEMENT
+                          : mode == GRT_READ_WIDE ? GRT_SINK_DOUBLE
+                          : classes > 0           ? GRT_SINK_CLASS
+                                                  : GRT_SINK_F32;
     uint32_t size = raw ? grt_element_size(array->element.type) : as == GRT_SINK_DOUBLE ? 8 : 4;
     return (struct grt_sink){
         .array = array,
@@ -392,7 +400,7 @@ static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_m
         .width = target ? info->y_width : info->x_width,
         .pitch = target || data->flat ? array->shape[2] : info->features,
         .size = size,
-        .classes = info->classes,
+        .classes = classes,
         .norm = norm ? &data->norm : NULL,
         .feature = data->feature_at[i],
         .step = data->flat ? array->shape[2] : 0,
@@ -443,6 +451,19 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
     return good;
 }
 
+// Of several targets those that are shares.
+static bool check_kinds(const struct grt_dataset *data, const uint64_t *rows, uint32_t count,
+                        const float *y, struct grt_fault *fault) {
+    const struct grt_dataset_info *info = &data->info;
+    bool good = true;
+    for (uint32_t i = 0; good && i < data->target_count - info->weighted; i++) {
+        good = !data->kinds[i].shares ||
+               grt_check_shares(rows, count, y + data->feature_at[data->input_count + i],
+                                info->target_widths[i], info->y_width, fault);
+    }
+    return good;
+}
+
 static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mode,
                           const uint64_t *rows, uint32_t count, const void *of, bool target,
                           struct grt_fault *fault) {
@@ -453,6 +474,9 @@ static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mod
     uint32_t weights = target ? data->info.weighted : 0;
     if (target && data->info.classes > 0) {
         return !weights || grt_check_weights(rows, count, of, width, fault);
+    }
+    if (target && data->mixed && !check_kinds(data, rows, count, of, fault)) {
+        return false;
     }
     if (mode == GRT_READ_KEPT && form->element.type != GRT_ELEMENT_F32) {
         return (form->element.type == GRT_ELEMENT_U8 && !shares) ||
@@ -502,7 +526,7 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
         return good;
     }
     good = (!x || !odd[0] || check_numbers(data, mode, rows, count, x, false, fault)) &&
-           (!y || !(odd[1] || data->share_targets || data->info.weighted) ||
+           (!y || !(odd[1] || data->share_targets || data->mixed || data->info.weighted) ||
             check_numbers(data, mode, rows, count, y, true, fault));
     if (good && y && data->info.weighted) {
         scale_weights(data, count, y);

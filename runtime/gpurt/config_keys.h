@@ -138,6 +138,11 @@
       "bce=bce_with_logits=bcewithlogitsloss|l1=mae=l1loss|nt_xent=ntxent=nt-xent=ntxentloss",     \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
       "auto: cross_entropy for whole-number targets, else mse; nt_xent has no targets")            \
+    X(LOSSES, losses, NAMES, "model", "", 0, 0, "", "loss_list criteria",                          \
+      "one loss for each data set of targets, such as mse,cross_entropy(5) with the number of "    \
+      "classes: their means are added up")                                                         \
+    X(LOSS_WEIGHTS, loss_weights, REALS, "model", "", 0, 1e9, "", "loss_weight",                   \
+      "of losses: what each counts in the sum; default: 1 each")                                   \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
       "where the Huber loss turns from square to linear")                                          \
     X(LABEL_SMOOTHING, label_smoothing, REAL, "model", "0", 0, 0.999999, "", "smoothing",          \

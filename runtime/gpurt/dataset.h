@@ -63,6 +63,13 @@ enum grt_part {
 // false ends it.
 typedef bool grt_dataset_watch_fn(void *context, double share);
 
+// What one of several targets is: classes, one integer below this a row; else numbers, 0: of any
+// size, or `shares` from 0 to 1.
+struct grt_dataset_target {
+    uint32_t classes;
+    bool shares;
+};
+
 struct grt_dataset_desc {
     const char *path;
     const char *shown;          // what messages call it; NULL: its path
@@ -70,12 +77,13 @@ struct grt_dataset_desc {
     uint32_t input_count;
     const char *const *targets;  // count 0: "y"
     uint32_t target_count;
-    bool no_targets;          // for predictions: x alone
-    const char *weights;      // of samples: a number from 0 on for each row; NULL: none
-    bool class_targets;       // the one target is a class number, of an integer type
-    uint32_t classes;         // class_targets: 0: the largest number in the file, and one more
-    bool share_targets;       // targets are 0 to 1, as binary cross-entropy wants them
-    enum grt_on_nan on_nan;   // GRT_NAN_ERROR
+    bool no_targets;      // for predictions: x alone
+    const char *weights;  // of samples: a number from 0 on for each row; NULL: none
+    bool class_targets;   // the one target is a class number, of an integer type
+    uint32_t classes;     // class_targets: 0: the largest number in the file, and one more
+    bool share_targets;   // targets are 0 to 1, as binary cross-entropy wants them
+    const struct grt_dataset_target *kinds;  // of each target, in place of these; NULL: none
+    enum grt_on_nan on_nan;                  // GRT_NAN_ERROR
     bool normalise;           // x becomes (x - mean) / std, per feature, over the rows trained on
     double validation_split;  // share of the rows that are kept for validation, 0 to below 1
     uint64_t seed;            // decides which rows those are
@@ -117,6 +125,7 @@ struct grt_dataset_info {
     uint32_t x_width;       // floats of a row's x: features, or points times features
     uint32_t y_width;       // words of a row's y; 0 without targets
     uint32_t classes;       // y is one u32 below this; 0: y is f32
+    uint32_t target_widths[GRT_DATA_MAX_ARRAYS];  // words of each target
     uint32_t weighted;      // 1: the last word of y is the sample's weight, f32, scaled by a power
                             // of two that brings the file's largest below 1; else 0
     uint64_t row_bytes;     // of one row in the file, before filters

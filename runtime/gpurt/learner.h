@@ -33,6 +33,9 @@ struct grt_learner_desc {
     struct grt_shape input;  // of a sample
     uint32_t outputs;  // numbers that the network must give for a sample; 0: whatever it gives
     enum grt_loss loss;
+    // Or several, whose means, times their scales, are added up; `loss` is then MSE. 0: one.
+    uint32_t loss_count;
+    struct grt_loss_share losses[GRT_LOSS_MOST];
     float huber_delta;      // 0 means 1
     float label_smoothing;  // of cross-entropy: share of the target that all classes get alike
     // Of cross-entropy: a weight from 0 on for each class, and the loss of a step is the weighted

@@ -33,6 +33,15 @@ GRT_API const char *grt_loss_text(enum grt_loss loss);
 // Whether it compares what the model gave with something that the data have.
 GRT_API bool grt_loss_has_targets(enum grt_loss loss);
 
+// One of several losses of a model: `cols` of its outputs, one behind the other, each with as many
+// words of the target, or one that is the class.
+#define GRT_LOSS_MOST 4
+struct grt_loss_share {
+    enum grt_loss loss;
+    uint32_t cols;
+    float scale;  // what its mean counts in the sum
+};
+
 #define GRT_LOSS_PARTS 128  // partial sums of one micro-batch: GRT_OP_PART_ALIGN bytes of them
 
 struct grt_loss_desc {

@@ -130,7 +130,8 @@ struct grt_learn_state {
     uint32_t eval_cursor;  // next sample of an evaluation
     float eval_near;       // of a classification: answers among the five likeliest
     uint32_t idle;         // 1: the samples of the step that comes to its end weigh nothing
-    uint32_t reserved[8];
+    float eval_parts[4];   // of several losses: the sum of each
+    uint32_t reserved[4];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
 
@@ -141,6 +142,7 @@ struct grt_learn_row {
     float grad_norm;  // -1 when the samples of the step weighed nothing
     float lr;
     float loss_scale;  // 0 minus it when the step was skipped
+    float parts[4];    // of several losses: each, times its scale
 };
 
 #define GRT_NORM_PARTS 256
@@ -180,7 +182,7 @@ struct grt_update_desc {
     const struct grt_params *params;
     const struct grt_tensor *kept;     // f32, grt_optim_tensors() times the range
     const struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
-    const struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
+    const struct grt_tensor *history;  // f32 [GRT_HISTORY][8]
     struct grt_range loss_parts;       // f32, added in order for the step's loss
     uint32_t loss_part_count;
     const struct grt_tensor *norm_parts;  // f32 [GRT_NORM_PARTS], scratch

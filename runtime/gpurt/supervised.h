@@ -71,8 +71,10 @@ GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervis
 struct grt_evaluation {
     uint64_t samples;
     double loss;
-    double accuracy;  // negative: the targets are no classes
-    double top5;      // the class is among the five likeliest; negative: there are no more than 5
+    uint32_t loss_count;           // 0: there is one loss
+    double losses[GRT_LOSS_MOST];  // of several: the mean of each, without its weight
+    double accuracy;               // negative: the targets are no classes
+    double top5;  // the class is among the five likeliest; negative: there are no more than 5
     double seconds;
 };
 // The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and

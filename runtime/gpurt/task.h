@@ -23,6 +23,8 @@ struct grt_task {
     struct grt_dataset_info info;
     struct grt_learner_desc learner;  // batch is batch_size times accumulate; no schedule yet
     float class_weights[GRT_CONFIG_NUMBERS];  // of the learner, where the config has them
+    uint32_t loss_count;                      // of config.losses; 0: there is one loss
+    struct grt_loss_share losses[GRT_LOSS_MOST];
     bool features;  // the network ends before the layers of what it was trained for
     // What the network calls its inputs: a trained one keeps its names for data under others.
     struct grt_config_names inputs;

@@ -53,6 +53,17 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (d->class_weights && d->loss != GRT_LOSS_CROSS_ENTROPY) {
         return "class_weights are for cross_entropy";
     }
+    if (d->loss_count == 1 || d->loss_count > GRT_LOSS_MOST ||
+        (d->loss_count > 0 && (d->loss != GRT_LOSS_MSE || d->label_smoothing > 0.0f))) {
+        return "several losses are 2 to 4, and have neither weights of classes nor label_smoothing";
+    }
+    for (uint32_t i = 0; i < d->loss_count; i++) {
+        const struct grt_loss_share *s = &d->losses[i];
+        if ((unsigned)s->loss >= GRT_LOSS_COUNT || !grt_loss_has_targets(s->loss) || s->cols == 0 ||
+            !(s->scale > 0.0f) || !isfinite(s->scale)) {
+            return "each of several losses has targets, outputs and a scale above 0";
+        }
+    }
     if (d->sample_weights && !grt_loss_has_targets(d->loss)) {
         return "sample_weights are for losses with targets";
     }
@@ -91,9 +102,14 @@ static void declare_input(struct grt_learner *l) {
 static void declare_output(struct grt_learner *l) {
     const struct grt_shape *out = &l->module->out;
     bool words = l->desc.loss == GRT_LOSS_CROSS_ENTROPY || !grt_loss_has_targets(l->desc.loss);
-    uint64_t weights = l->desc.sample_weights;
+    uint64_t weights = l->desc.sample_weights, several = 0;
+    for (uint32_t i = 0; i < l->desc.loss_count; i++) {
+        const struct grt_loss_share *s = &l->desc.losses[i];
+        several += s->loss == GRT_LOSS_CROSS_ENTROPY ? 1 : s->cols;
+    }
     l->target = words ? declare(l, "target", "io", GRT_U32, l->micro, 2 * weights, 0, 0)
-                      : declare(l, "target", "io", GRT_F32, l->micro, l->outputs + weights, 0, 0);
+                      : declare(l, "target", "io", GRT_F32, l->micro,
+                                (several > 0 ? several : l->outputs) + weights, 0, 0);
     l->y = declare_samples(l, "output", "acts", GRT_F32, l->views * l->micro, out);
     if (l->net.dtype != GRT_F32 && !l->module->f32_output) {
         l->y16 = declare_samples(l, "output16", "acts", l->net.dtype, l->views * l->micro, out);
@@ -103,13 +119,14 @@ static void declare_output(struct grt_learner *l) {
 static void declare_state(struct grt_learner *l) {
     uint32_t parts = l->desc.accumulate;
     l->state = declare(l, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0, 0, 0);
-    l->history = declare(l, "history", "state", GRT_F32, GRT_HISTORY, 4, 0, 0);
+    l->history = declare(l, "history", "state", GRT_F32, GRT_HISTORY, 8, 0, 0);
     l->norm_parts = declare(l, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0, 0, 0);
-    l->loss_parts = declare(l, "loss parts", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+    l->loss_parts =
+        declare(l, "loss parts", "state", GRT_F32, l->losses * parts, GRT_LOSS_PARTS, 0, 0);
     l->hits = declare(l, "hits", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     l->near = declare(l, "near", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
     if (l->class_weights || l->desc.sample_weights) {
-        l->mass = declare(l, "weights", "state", GRT_F32, parts, GRT_LOSS_PARTS, 0, 0);
+        l->mass = declare(l, "weights", "state", GRT_F32, l->losses * parts, GRT_LOSS_PARTS, 0, 0);
     }
     if (grt_learner_judges(l, l->micro, false)) {
         uint64_t numbers = grt_fused_judge_numbers(l->micro);
@@ -132,8 +149,9 @@ bool grt_learner_judges(const struct grt_learner *l, uint64_t rows, bool ordered
     struct grt_fused_desc fused = grt_learner_fused(l, rows);
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
     fused.ordered = ordered;
-    return !layers && l->desc.loss != GRT_LOSS_CROSS_ENTROPY && !l->desc.sample_weights &&
-           grt_loss_has_targets(l->desc.loss) && grt_fused_forward_usable(l->dev, &fused, true);
+    return !layers && l->losses == 1 && l->desc.loss != GRT_LOSS_CROSS_ENTROPY &&
+           !l->desc.sample_weights && grt_loss_has_targets(l->desc.loss) &&
+           grt_fused_forward_usable(l->dev, &fused, true);
 }
 
 // Whether forward and backward are one op; false with the sentence said where that was asked for
@@ -144,7 +162,7 @@ static bool choose_fused(struct grt_learner *l) {
     bool asked = d->variant && strcmp(d->variant, "fused") == 0;
     l->fused = !d->inference && !d->recompute && grt_loss_has_targets(d->loss) &&
                d->label_smoothing == 0.0f && !d->class_weights && !d->sample_weights &&
-               (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
+               l->losses == 1 && (asked || !d->variant) && grt_fused_usable(l->dev, &fused, asked);
     return !asked || l->fused ||
            grt_fail(GRT_UNSUPPORTED, "learner: no fused kernels for such a model in %s on %s",
                     grt_dtype_text(d->precision), grt_dev_info(l->dev)->selector);
@@ -193,6 +211,14 @@ static bool declare_network(struct grt_learner *l) {
     if (d->loss == GRT_LOSS_CROSS_ENTROPY && out.rank != 1) {
         return grt_fail(GRT_CONFIG, "%scross_entropy wants one number for each class, not %s",
                         l->module->where, grt_shape_text(&out, text));
+    }
+    uint64_t several = 0;
+    for (uint32_t i = 0; i < d->loss_count; i++) {
+        several += d->losses[i].cols;
+    }
+    if (several > 0 && (out.rank != 1 || several != l->outputs)) {
+        return grt_fail(GRT_CONFIG, "%sthe losses want %llu numbers for a sample, not %s",
+                        l->module->where, (unsigned long long)several, grt_shape_text(&out, text));
     }
     if (l->net.mix &&
         (d->loss != GRT_LOSS_CROSS_ENTROPY || d->class_weights || d->sample_weights)) {
@@ -298,6 +324,7 @@ struct grt_learner *grt_learner_create(struct grt_dev *dev, const struct grt_lea
     }
     l->dev = dev;
     l->desc = *desc;
+    l->losses = desc->loss_count > 0 ? desc->loss_count : 1;
     l->desc.accumulate = desc->accumulate > 0 ? desc->accumulate : 1;
     snprintf(l->variant, sizeof l->variant, "%s", desc->variant ? desc->variant : "");
     l->desc.variant = desc->variant ? l->variant : NULL;
@@ -400,7 +427,7 @@ bool grt_learner_begin(struct grt_learner *l) {
     if (!graph) {
         return false;
     }
-    struct grt_tensor *const clear[] = {l->history, l->kept, l->x, l->target, l->y};
+    struct grt_tensor *const clear[] = {l->history, l->kept, l->x, l->target, l->y, l->mass};
     for (uint32_t i = 0; i < sizeof clear / sizeof clear[0]; i++) {
         if (clear[i]) {
             grt_graph_fill(graph, clear[i]->range, 0);

@@ -24,6 +24,7 @@ struct grt_learner {
     uint64_t micro;             // samples of a micro-batch
     uint64_t views;             // rows of the network for each of them
     uint64_t outputs;           // of a sample
+    uint32_t losses;            // 1, or as many as the desc has
     struct grt_tensor *x;       // [micro][input] f32
     struct grt_tensor *x16;     // [views micro][input] in the net's type; NULL: the same as x
     struct grt_tensor *target;  // [micro][outputs] f32, or [micro] u32
@@ -36,14 +37,15 @@ struct grt_learner {
     struct grt_tensor *all_x, *all_y, *all_dy;
     struct grt_tensor *kept;     // by the optimizer: f32, one or two times the parameters' range
     struct grt_tensor *state;    // u32 [GRT_LEARN_STATE_WORDS]
-    struct grt_tensor *history;  // f32 [GRT_HISTORY][4]
+    struct grt_tensor *history;  // f32 [GRT_HISTORY][8]
     struct grt_tensor *norm_parts;
     struct grt_tensor *rates;    // of groups of parameters, or NULL
     struct grt_tensor *lengths;  // of LARS, or NULL
     struct grt_tensor *average;  // of the parameters, laid out as they are, or NULL
     struct grt_tensor *average_views;
     struct grt_graph *swap[2];  // gives the network its averaged parameters, and takes them back
-    // f32 [accumulate][GRT_LOSS_PARTS]; mass: of weights, or NULL
+    // f32 [accumulate][GRT_LOSS_PARTS], of losses and weights [losses] times that; mass: of weights,
+    // with several losses in the place of the first, or NULL
     struct grt_tensor *loss_parts, *hits, *near, *mass;
     struct grt_tensor *class_weights;  // f32 [outputs], or NULL
     float *weight_numbers;             // what is in it: desc.class_weights

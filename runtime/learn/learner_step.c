@@ -18,6 +18,11 @@ static struct grt_range parts(const struct recording *f, const struct grt_tensor
     return grt_op_part(of->range, f->micro * GRT_LOSS_PARTS * 4, GRT_LOSS_PARTS * 4);
 }
 
+// Numbers that are the losses of f->micro micro-batches.
+static uint32_t loss_numbers(const struct recording *f) {
+    return (uint32_t)f->micro * f->l->losses * GRT_LOSS_PARTS;
+}
+
 // That loss and gradients are means over.
 static uint64_t samples_of(const struct recording *f) {
     return f->desc->samples > 0 ? f->desc->samples : f->rows;
@@ -128,6 +133,58 @@ static struct grt_loss_desc loss_of(const struct recording *f, const struct grt_
     return d;
 }
 
+// Each of several losses of its outputs; `sample` is the desc of all.
+static void record_several(struct recording *f, const struct grt_loss_desc *all) {
+    const struct grt_learner *l = f->l;
+    uint32_t first = 0, word = 0;
+    for (uint32_t i = 0; i < l->losses; i++) {
+        const struct grt_loss_share *s = &l->desc.losses[i];
+        bool classes = s->loss == GRT_LOSS_CROSS_ENTROPY;
+        uint64_t at = (f->micro * l->losses + i) * GRT_LOSS_PARTS * 4;
+        struct grt_loss_desc d = *all;
+        d.loss = s->loss;
+        d.first = first;
+        d.cols = s->cols;
+        d.words = (uint32_t)(grt_tensor_count(l->target) / l->micro);
+        d.word_first = word;
+        d.scale = s->scale;
+        d.parts = grt_op_part(l->loss_parts->range, at, GRT_LOSS_PARTS * 4);
+        if (classes && !d.dy) {
+            d.hits = parts(f, l->hits);
+        }
+        // Samples weigh once; what the other losses say of it is not looked at.
+        if (d.sampled) {
+            d.mass =
+                i == 0 ? grt_op_part(l->mass->range, at, GRT_LOSS_PARTS * 4) : parts(f, l->near);
+        }
+        grt_op_loss(f->graph, &d);
+        first += s->cols;
+        word += classes ? 1 : s->cols;
+    }
+}
+
+// Tells several losses apart: of a step in the history, of an evaluation in the state.
+static void record_split(struct recording *f, bool trains) {
+    const struct grt_learner *l = f->l;
+    const struct loss_split_params params = {
+        .micros = (uint32_t)f->micro, .losses = l->losses, .trains = trains};
+    const struct grt_range ranges[] = {l->loss_parts->range, l->state->range, l->history->range};
+    if (l->losses > 1) {
+        grt_op_launch(
+            f->graph,
+            grt_kernel_desc(.name = "loss_split", .specs = {{"WG", grt_op_tree_wg(l->dev)}}),
+            &params, sizeof params, ranges, 3, (const uint32_t[3]){1, 1, 1});
+    }
+}
+
+static void record_loss(struct recording *f, const struct grt_loss_desc *d) {
+    if (f->l->losses > 1) {
+        record_several(f, d);
+    } else {
+        grt_op_loss(f->graph, d);
+    }
+}
+
 static void record_micro(struct recording *f) {
     struct grt_learner *l = f->l;
     if (l->fused) {
@@ -142,7 +199,7 @@ static void record_micro(struct recording *f) {
     loss.weight_sum = l->weight_sum;
     loss.mix = l->net.mix;
     loss.mass = l->mass ? parts(f, l->mass) : (struct grt_range){0};
-    grt_op_loss(f->graph, &loss);
+    record_loss(f, &loss);
     recording_phase(f, "backward");
     struct grt_pass pass = pass_of(f, true);
     grt_module_backward(l->module, &pass, &x, &f->dy, NULL, false);
@@ -273,7 +330,7 @@ void recording_meeting(struct recording *f) {
 static void record_weighted_mean(struct recording *f) {
     if (f->l->mass) {
         grt_op_weighted_mean(f->graph, f->l->params.grad, f->l->state, f->l->loss_parts->range,
-                             f->l->mass->range, (uint32_t)f->micro * GRT_LOSS_PARTS);
+                             f->l->mass->range, loss_numbers(f));
     }
 }
 
@@ -301,13 +358,13 @@ void recording_gradients(struct recording *f) {
 static void record_update(struct recording *f) {
     struct grt_learner *l = f->l;
     recording_phase(f, "optimizer");
+    record_split(f, true);
     grt_op_update(f->graph,
                   grt_update_desc(.optim = &l->desc.optim, .params = &l->params, .kept = l->kept,
                                   .state = l->state, .history = l->history,
                                   .loss_parts = l->loss_parts->range,
-                                  .loss_part_count = (uint32_t)f->micro * GRT_LOSS_PARTS,
-                                  .norm_parts = l->norm_parts, .norms = f->norms,
-                                  .norm_count = f->norm_count,
+                                  .loss_part_count = loss_numbers(f), .norm_parts = l->norm_parts,
+                                  .norms = f->norms, .norm_count = f->norm_count,
                                   .cursor_step = f->desc->data ? (uint32_t)f->rows : 0,
                                   .cursor_end = f->desc->data ? f->desc->data->epoch : 0,
                                   .scaling = l->desc.precision == GRT_F16, .rates = l->rates,
@@ -390,17 +447,17 @@ void recording_evaluation(struct recording *f) {
             loss.hits = parts(f, l->hits);
             loss.near = parts(f, l->near);
         }
-        grt_op_loss(f->graph, &loss);
+        record_loss(f, &loss);
     }
     if (!step_ends(f)) {
         return;
     }
+    record_split(f, false);
     const struct grt_step_rows *data = f->desc->data;
     // A launch that judges leaves sums over all numbers of its rows; the loss of a row is their
     // mean.
     uint64_t numbers = judged && !classes ? l->outputs : 1;
-    const struct tally_params params = {.parts =
-                                            judged ? judged : (uint32_t)f->micro * GRT_LOSS_PARTS,
+    const struct tally_params params = {.parts = judged ? judged : loss_numbers(f),
                                         .share = (float)(1.0 / (double)numbers),
                                         .samples = (uint32_t)f->rows,
                                         .steps = steps,

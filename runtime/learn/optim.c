@@ -157,6 +157,7 @@ AT(epoch, NN_EPOCH)
 AT(eval_cursor, NN_EVAL_CURSOR)
 AT(eval_near, NN_EVAL_NEAR)
 AT(idle, NN_IDLE)
+AT(eval_parts, NN_EVAL_PARTS)
 AT(reserved, NN_WORDS)
 #undef AT
 _Static_assert(sizeof(struct grt_learn_state) == 32 * 4, "checkpoints hold 32 words of state");

@@ -224,7 +224,7 @@ static bool declare_all(struct grt_ppo *ppo) {
                                most_of(ppo->groups, d->parts), 2ull * ppo->sizes->obs + 1);
     }
     ppo->state = declare(plan, "state", "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
-    ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 4);
+    ppo->history = declare(plan, "history", "state", GRT_F32, GRT_HISTORY, 8);
     ppo->norm_parts = declare(plan, "norm parts", "state", GRT_F32, GRT_NORM_PARTS, 0);
     ppo->tallies = declare(plan, "tallies", "state", GRT_U32, PPO_GROUPS, 0);
     ppo->list = declare(plan, "list", "rollout", GRT_U32, ppo->count, 0);

@@ -250,7 +250,9 @@ bool grt_score(struct grt_dev *dev, const struct grt_archive *model,
                                      .logits = p.task.learner.loss == GRT_LOSS_BCE}};
     bool classes = p.task.learner.loss == GRT_LOSS_CROSS_ENTROPY, ok = true;
     uint64_t rows = p.task.info.part_rows[part];
-    if (!grt_loss_has_targets(p.task.learner.loss)) {
+    if (p.task.learner.loss_count > 0) {
+        ok = grt_fail(GRT_CONFIG, "scores are of one loss; of several, `gpurt eval` has each");
+    } else if (!grt_loss_has_targets(p.task.learner.loss)) {
         ok = grt_fail(GRT_CONFIG, "a network that was trained without targets has no scores");
     } else if (classes) {
         g.logits = malloc((rows + 1) * g.numbers.width * sizeof *g.logits);

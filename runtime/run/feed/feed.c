@@ -73,10 +73,14 @@ static bool prepare_clear(struct grt_feed *f) {
     sums.size = 3 * sizeof(float);
     near.offset += offsetof(struct grt_learn_state, eval_near);
     near.size = sizeof(float);
+    struct grt_range each = state->range;
+    each.offset += offsetof(struct grt_learn_state, eval_parts);
+    each.size = sizeof((struct grt_learn_state *)NULL)->eval_parts;
     f->clear = grt_graph_create(f->desc.dev, "evaluation begins");
     if (f->clear) {
         grt_graph_fill(f->clear, sums, 0);
         grt_graph_fill(f->clear, near, 0);
+        grt_graph_fill(f->clear, each, 0);
     }
     return f->clear && grt_graph_bake(f->clear);
 }

@@ -357,6 +357,10 @@ static bool begin(struct grt_supervised *run) {
                                   .config = c,
                                   .from = run->desc.resume_from,
                                   .about = &about};
+    static const char *const each[GRT_RUN_TERMS] = {"loss_1", "loss_2", "loss_3", "loss_4"};
+    for (uint32_t i = 0; i < run->task.learner.loss_count; i++) {
+        start.terms[i] = each[i];
+    }
     run->whole_step = UINT64_MAX;
     return set_targets(run, &start) && grt_run_begin(run->driver, &start);
 }

@@ -48,6 +48,7 @@ struct supervised_loop {
     bool apart;   // the meters begin anew: the first step is no part of any rate
     double loss;  // sum over the samples since the last log line
     uint64_t loss_samples, loss_idle;
+    double losses[GRT_LOSS_MOST];   // of several losses, the same
     struct supervised_noise noise;  // the same
     double newest_loss;
     double step_seconds, check_seconds;  // of a step; 0: not known yet

@@ -140,6 +140,9 @@ bool supervised_share_out(struct grt_supervised *run) {
         return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
                         d->batch, (unsigned long long)all);
     }
+    if (d->loss_count > 0) {
+        return grt_fail(GRT_CONFIG, "losses are for one process: neither ranks nor micro_batches");
+    }
     run->ranks = calloc(1, sizeof *run->ranks);
     if (!run->ranks) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for micro-batches");

@@ -60,9 +60,21 @@ static double mean_loss(double sum, uint64_t samples, uint64_t idle) {
     return samples > idle ? sum / (double)(samples - idle) : samples > 0 ? 0 : NAN;
 }
 
+// Each of several losses.
+static void set_losses(struct grt_run_row *row, uint32_t count, const double *losses) {
+    for (uint32_t i = 0; i < count; i++) {
+        grt_run_row_set(row, (enum grt_run_field)(GRT_FIELD_TERM_1 + i), losses[i]);
+    }
+}
+
 static void log_step(struct grt_supervised *s) {
     struct supervised_loop *l = &s->loop;
     struct grt_run_row row = step_row(s, mean_loss(l->loss, l->loss_samples, l->loss_idle));
+    for (uint32_t i = 0; i < GRT_LOSS_MOST; i++) {
+        l->losses[i] = mean_loss(l->losses[i], l->loss_samples, l->loss_idle);
+    }
+    set_losses(&row, s->task.learner.loss_count, l->losses);
+    memset(l->losses, 0, sizeof l->losses);
     if (l->noise.trace > 0 && l->noise.square > 0) {
         grt_run_row_set(&row, GRT_FIELD_GRAD_NOISE, l->noise.trace / l->noise.square);
     }
@@ -79,6 +91,12 @@ void supervised_tally(const struct grt_learner *learner, const struct grt_learn_
     bool classes = grt_learner_desc_of(learner)->loss == GRT_LOSS_CROSS_ENTROPY;
     evaluation->samples = (uint64_t)samples;
     evaluation->loss = samples > 0 ? (double)state->eval_loss / samples : NAN;
+    const struct grt_learner_desc *desc = grt_learner_desc_of(learner);
+    evaluation->loss_count = desc->loss_count;
+    for (uint32_t i = 0; i < desc->loss_count; i++) {
+        double sum = (double)state->eval_parts[i] / (double)desc->losses[i].scale;
+        evaluation->losses[i] = samples > 0 ? sum / samples : NAN;
+    }
     evaluation->accuracy = classes && samples > 0 ? (double)state->eval_hits / samples : -1;
     bool many = classes && grt_learner_outputs(learner) > 5;
     evaluation->top5 = many && samples > 0 ? (double)state->eval_near / samples : -1;
@@ -97,6 +115,7 @@ static void end_epoch(struct grt_supervised *s, struct grt_run_row *row) {
         supervised_tally(s->learner, &s->state, &e);
         grt_run_row_set(row, GRT_FIELD_LOSS, e.loss);
         row->score = -e.loss;
+        set_losses(row, e.loss_count, e.losses);
     }
     if (e.accuracy >= 0) {
         grt_run_row_set(row, GRT_FIELD_ACCURACY, e.accuracy);
@@ -380,6 +399,10 @@ static void settle_steps(struct grt_supervised *s, const struct supervised_segme
         l->noise.square += noise.square;
         move_on(s);
         add_loss(s, (double)row.loss, idle, samples);
+        for (uint32_t k = 0; isfinite(row.loss) && k < s->task.learner.loss_count; k++) {
+            double scale = (double)s->task.learner.losses[k].scale;
+            l->losses[k] += (double)row.parts[k] / scale * (double)samples;
+        }
         meter_add(&l->step, samples, g->done.stalled / g->done.steps);
         meter_add(&l->epoch, samples, g->done.stalled / g->done.steps);
         if (step_of(s) % s->task.config.log_interval == 0 || (last && g->ends)) {

@@ -85,6 +85,7 @@ static bool clean_state(const struct grt_supervised *run, struct grt_archive *ar
     state.cursor = state.epoch = state.eval_cursor = 0;
     state.lr_factor = run->lr_factor;  // a validation may have changed it since
     state.eval_loss = state.eval_samples = state.eval_hits = state.eval_near = 0;
+    memset(state.eval_parts, 0, sizeof state.eval_parts);
     memcpy(t->data, &state, sizeof state);
     return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trained models at work: evaluation and prediction.
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,13 +75,31 @@ static uint32_t largest(const float *numbers, uint64_t count) {
     return at;
 }
 
-static bool add_classes(struct grt_archive *archive, uint64_t rows, uint64_t outputs) {
-    struct grt_archive_tensor *classes = grt_archive_add(archive, "class", GRT_U32, 1, &rows, NULL);
+// By `count` of the outputs from `first` on.
+static bool add_classes(struct grt_archive *archive, const char *name, uint64_t rows,
+                        uint64_t outputs, uint64_t first, uint64_t count) {
+    struct grt_archive_tensor *classes = grt_archive_add(archive, name, GRT_U32, 1, &rows, NULL);
     const float *y = grt_archive_find(archive, "y")->data;
     for (uint64_t i = 0; classes && i < rows; i++) {
-        ((uint32_t *)classes->data)[i] = largest(y + i * outputs, outputs);
+        ((uint32_t *)classes->data)[i] = largest(y + i * outputs + first, count);
     }
     return classes != NULL;
+}
+
+// Of several losses: class_2 by the logits of the second, for example.
+static bool add_several(struct grt_archive *archive, uint64_t rows,
+                        const struct grt_learner_desc *d) {
+    bool good = true;
+    uint64_t first = 0;
+    for (uint32_t i = 0; good && i < d->loss_count; i++) {
+        const struct grt_loss_share *share = &d->losses[i];
+        char name[24];
+        snprintf(name, sizeof name, "class_%u", i + 1);
+        good = share->loss != GRT_LOSS_CROSS_ENTROPY ||
+               add_classes(archive, name, rows, d->outputs, first, share->cols);
+        first += share->cols;
+    }
+    return good;
 }
 
 // What the outputs say of each class: softmax over a row of classes, else a sigmoid for each.
@@ -130,9 +149,13 @@ struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *m
     bool logits = classes || p.task.learner.loss == GRT_LOSS_BCE;
     float *at = y ? y->data : NULL;
     if (!y || !pass_run(&p, dev, stop, append, &at) ||
-        !grt_archive_set_text(archive, "y_is", logits ? "logits" : "values") ||
+        !grt_archive_set_text(archive, "y_is",
+                              p.task.learner.loss_count > 0 ? "mixed"
+                              : logits                      ? "logits"
+                                                            : "values") ||
         (logits && !add_probabilities(archive, shape[0], shape[1], classes)) ||
-        (classes && !add_classes(archive, shape[0], shape[1]))) {
+        (classes && !add_classes(archive, "class", shape[0], shape[1], 0, shape[1])) ||
+        !add_several(archive, shape[0], &p.task.learner)) {
         grt_archive_destroy(&archive);
     }
     pass_end(&p);

@@ -399,6 +399,14 @@ bool task_describe_learner(struct grt_task *task) {
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
+    if (task->loss_count > 0 && !task->features) {
+        task->learner.loss_count = task->loss_count;
+        memcpy(task->learner.losses, task->losses, sizeof task->losses);
+        task->learner.outputs = 0;
+        for (uint32_t i = 0; i < task->loss_count; i++) {
+            task->learner.outputs += task->losses[i].cols;
+        }
+    }
     if (task->features) {
         task->learner.loss = GRT_LOSS_MSE;
     } else if (has_head(task)) {
@@ -426,20 +434,27 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
     bool named = !task->source.columns;
     bool classes = opening->class_targets || strcmp(c->loss, "cross_entropy") == 0;
     const char *weights = no_targets || task->features ? NULL : task_weights(c);
-    task->data = grt_dataset_open(
-        grt_dataset_desc(.path = task->source.path, .shown = c->data, .inputs = inputs,
-                         .input_count = named ? c->inputs.count : 0, .targets = targets,
-                         .target_count = no_targets || !named ? 0 : c->targets.count,
-                         .no_targets = no_targets, .weights = weights && !named ? "w" : weights,
-                         .class_targets = classes && !no_targets, .classes = opening->classes,
-                         .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
-                         .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
-                         .normalise = c->normalize, .validation_split = c->validation_split,
-                         .seed = c->seed, .shuffle_window = c->shuffle_window,
-                         .mean = opening->mean, .std = opening->std,
-                         .check_late = opening->look.late || late,
-                         .threads = (uint32_t)c->num_workers, .watch = opening->look.watch,
-                         .context = opening->look.context));
+    struct grt_dataset_target kinds[GRT_LOSS_MOST];
+    bool mixed = task->loss_count > 0 && !classes && !no_targets;
+    if (mixed && !named) {
+        return grt_fail(GRT_CONFIG,
+                        "losses want targets that are data sets of their own: %s has "
+                        "columns; a .h5 or .npz file has data sets",
+                        c->data);
+    }
+    task_loss_kinds(task, kinds);
+    task->data = grt_dataset_open(grt_dataset_desc(
+            .path = task->source.path, .shown = c->data, .inputs = inputs,
+            .input_count = named ? c->inputs.count : 0, .targets = targets,
+            .target_count = no_targets || !named ? 0 : c->targets.count, .no_targets = no_targets,
+            .weights = weights && !named ? "w" : weights, .class_targets = classes && !no_targets,
+            .classes = opening->classes, .kinds = mixed ? kinds : NULL,
+            .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
+            .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
+            .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
+            .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
+            .check_late = opening->look.late || late, .threads = (uint32_t)c->num_workers,
+            .watch = opening->look.watch, .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }
@@ -466,10 +481,10 @@ static bool check_config(const struct grt_config *c) {
 
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
-    bool good = check_config(&task->config) &&
+    bool good = check_config(&task->config) && task_read_losses(task) &&
                 task_source(task, opening, without_targets(&task->config, opening)) &&
-                choose_loss(task) && open_data(task, opening) && choose_model(task) &&
-                grt_task_widths(&task->config) && choose_batch(task, profile);
+                choose_loss(task) && open_data(task, opening) && task_loss_widths(task) &&
+                choose_model(task) && grt_task_widths(&task->config) && choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }

@@ -37,6 +37,11 @@ bool task_groups(const struct grt_config *config, struct grt_optim_desc *optim);
 // of that itself.
 bool task_key_of_kinds(enum grt_config_key key);
 
+// Reads `losses` into the task; what each target then is; and, with the data at hand, its width.
+bool task_read_losses(struct grt_task *task);
+void task_loss_kinds(const struct grt_task *task, struct grt_dataset_target *kinds);
+bool task_loss_widths(struct grt_task *task);
+
 // Opens the data of task->config and makes every choice that it leaves open.
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening);

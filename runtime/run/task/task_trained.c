@@ -25,6 +25,8 @@ static const enum grt_config_key kept_keys[] = {
     GRT_CONFIG_POOLING,
     GRT_CONFIG_HEAD_DEPTH,
     GRT_CONFIG_LOSS,
+    GRT_CONFIG_LOSSES,
+    GRT_CONFIG_LOSS_WEIGHTS,
     GRT_CONFIG_HUBER_DELTA,
     GRT_CONFIG_LABEL_SMOOTHING,
     GRT_CONFIG_CLASS_WEIGHTS,
@@ -371,7 +373,8 @@ bool grt_task_open_kept(struct grt_task *task, const struct grt_archive *archive
                                                  .points = info->points,
                                                  .height = info->height,
                                                  .features = info->features};
-    if ((count > 1 && !read_inputs(info, archive, count)) || !task_describe_learner(task)) {
+    if ((count > 1 && !read_inputs(info, archive, count)) || !task_read_losses(task) ||
+        !task_describe_learner(task)) {
         return false;
     }
     for (uint32_t i = 0; i < info->input_count && i < count; i++) {
