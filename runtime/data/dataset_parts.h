@@ -36,7 +36,7 @@ struct grt_dataset {
     enum grt_on_nan on_nan;
     bool share_targets;
     int weight_exponent;  // the largest weight of a sample is from 0.5 to 1 times 2 to this
-    bool mixed;  // each target is what its kind says
+    bool mixed;           // each target is what its kind says
     struct grt_dataset_target kinds[GRT_DATA_MAX_ARRAYS];
     struct grt_dataset_info info;
     struct grt_order order;

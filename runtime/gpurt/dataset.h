@@ -126,12 +126,12 @@ struct grt_dataset_info {
     uint32_t y_width;       // words of a row's y; 0 without targets
     uint32_t classes;       // y is one u32 below this; 0: y is f32
     uint32_t target_widths[GRT_DATA_MAX_ARRAYS];  // words of each target
-    uint32_t weighted;      // 1: the last word of y is the sample's weight, f32, scaled by a power
-                            // of two that brings the file's largest below 1; else 0
-    uint64_t row_bytes;     // of one row in the file, before filters
-    uint64_t kept_bytes;    // of all rows where they are kept, in memory or on the device
-    bool filtered;          // some array is compressed: rows come in chunks
-    uint64_t window_rows;   // that are mixed at a time; 0: all
+    uint32_t weighted;     // 1: the last word of y is the sample's weight, f32, scaled by a power
+                           // of two that brings the file's largest below 1; else 0
+    uint64_t row_bytes;    // of one row in the file, before filters
+    uint64_t kept_bytes;   // of all rows where they are kept, in memory or on the device
+    bool filtered;         // some array is compressed: rows come in chunks
+    uint64_t window_rows;  // that are mixed at a time; 0: all
     const double *mean,
         *std;  // [features] with normalise, else NULL; store them beside the weights
     uint32_t input_count;
