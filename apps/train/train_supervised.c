@@ -67,6 +67,10 @@ static const struct option_row run_options[] = {
     X(STEP, EVALUATE, STEP, "step", "step", NULL, COUNT, 0, 7)                                     \
     X(LOSS, EVALUATE, TRAIN_LOSS, "loss", "loss", NULL, NUMBER, 6, 10)                             \
     X(CHECK, EVALUATE, LOSS, "evaluate_loss", "validation", NULL, NUMBER, 6, 10)                   \
+    X(CHECK_1, EVALUATE, TERM_1, "evaluate_loss_1", "loss 1", NULL, NUMBER, 6, 10)                 \
+    X(CHECK_2, EVALUATE, TERM_2, "evaluate_loss_2", "loss 2", NULL, NUMBER, 6, 10)                 \
+    X(CHECK_3, EVALUATE, TERM_3, "evaluate_loss_3", "loss 3", NULL, NUMBER, 6, 10)                 \
+    X(CHECK_4, EVALUATE, TERM_4, "evaluate_loss_4", "loss 4", NULL, NUMBER, 6, 10)                 \
     X(ACCURACY, EVALUATE, ACCURACY, "evaluate_accuracy", "accuracy", NULL, SHARE, 2, 8)            \
     X(KNN, EVALUATE, KNN, "evaluate_knn", "kNN", NULL, SHARE, 2, 8)                                \
     X(TOP5, EVALUATE, TOP5, "evaluate_top5", "top-5", NULL, SHARE, 2, 7)                           \
@@ -149,7 +153,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct train *t = self;
     struct grt_supervised_info info = grt_supervised_info(t->run);
     const struct grt_config *c = info.config;
-    char model[384];
+    char model[384], losses[GRT_CONFIG_TEXT_SIZE];
     char hidden[256];
     char points[48] = "";
     title[0] = '\0';
@@ -171,6 +175,9 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     if (info.data.classes <= 5) {
         *shown &= ~BIT(TOP5);
     }
+    for (uint32_t i = info.learner.loss_count; i < GRT_LOSS_MOST; i++) {
+        *shown &= ~(BIT(CHECK_1) << i);
+    }
     if (info.data.height) {
         snprintf(points, sizeof points, "%ux%u pixels of ", info.data.height,
                  info.data.points / info.data.height);
@@ -189,8 +196,12 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         snprintf(model, sizeof model, "%s, depth %llu, hidden %s, %s", c->model,
                  (unsigned long long)c->depth, hidden, c->activation);
     }
+    if (c->losses.count > 0) {
+        grt_config_value_text(c, GRT_CONFIG_LOSSES, losses, sizeof losses);
+    }
     talk_line("model       %s, %u outputs, loss %s: %llu parameters, %s", model,
-              info.learner.outputs, c->loss, (unsigned long long)info.parameters, info.variant);
+              info.learner.outputs, c->losses.count > 0 ? losses : c->loss,
+              (unsigned long long)info.parameters, info.variant);
     if (info.baseline >= 0) {
         talk_line("baseline    always the most frequent class: accuracy %.2f%%",
                   100 * info.baseline);

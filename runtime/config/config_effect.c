@@ -10,10 +10,11 @@
 static const struct {
     enum grt_config_key key, of;
     const char *words[4];  // of `of`; none: any but 0, false and no text
+    bool each;             // of several losses, where one of them is such a word
 } rows[] = {
     {GRT_CONFIG_LOSS_WEIGHTS, GRT_CONFIG_LOSSES, {NULL}},
-    {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}},
-    {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}},
+    {GRT_CONFIG_HUBER_DELTA, GRT_CONFIG_LOSS, {"huber"}, true},
+    {GRT_CONFIG_LABEL_SMOOTHING, GRT_CONFIG_LOSS, {"cross_entropy"}, true},
     {GRT_CONFIG_CLASS_WEIGHTS, GRT_CONFIG_LOSS, {"cross_entropy"}},
     {GRT_CONFIG_TEMPERATURE, GRT_CONFIG_LOSS, {"nt_xent"}},
     {GRT_CONFIG_PROJECTION, GRT_CONFIG_LOSS, {"nt_xent"}},
@@ -61,7 +62,19 @@ static bool is_off(const struct grt_config *c, enum grt_config_key key, char *te
         strcmp(c->optimizer, "adamw") == 0) {
         return false;
     }
-    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0 || strcmp(text, "\"\"") == 0;
+    return strcmp(text, "0") == 0 || strcmp(text, "false") == 0 || strcmp(text, "\"\"") == 0 ||
+           strcmp(text, "[]") == 0;
+}
+
+// Whether one of several losses is that, NAME or NAME(N).
+static bool among_losses(const struct grt_config *c, const char *word) {
+    bool found = false;
+    for (uint32_t i = 0; i < c->losses.count; i++) {
+        size_t length = strcspn(c->losses.values[i], "(");
+        found =
+            found || (length == strlen(word) && strncmp(c->losses.values[i], word, length) == 0);
+    }
+    return found;
 }
 
 bool grt_config_effective(const struct grt_config *config) {
@@ -75,9 +88,12 @@ bool grt_config_effective(const struct grt_config *config) {
             is_off(config, rows[i].key, own, sizeof own)) {
             continue;
         }
-        bool off = is_off(config, rows[i].of, other, sizeof other);
-        bool effective = words[0] ? false : !off;
-        for (size_t w = 0; words[w]; w++) {
+        bool several = rows[i].of == GRT_CONFIG_LOSS && config->losses.count > 0;
+        enum grt_config_key key = several ? GRT_CONFIG_LOSSES : rows[i].of;
+        bool off = is_off(config, key, other, sizeof other);
+        bool effective =
+            words[0] ? several && rows[i].each && among_losses(config, words[0]) : !off;
+        for (size_t w = 0; words[w] && !several; w++) {
             effective = effective || strcmp(words[w], other) == 0;
         }
         if (!effective) {
@@ -85,6 +101,10 @@ bool grt_config_effective(const struct grt_config *config) {
             const char *name = config->places[rows[i].key].name;
             const char *of = config_keys[rows[i].of].info.name;
             grt_config_where(config, rows[i].key, where);
+            if (several) {
+                return grt_fail(GRT_CONFIG, "%s%s has no effect with losses %s: leave it out",
+                                where, name[0] ? name : config_keys[rows[i].key].info.name, other);
+            }
             return grt_fail(GRT_CONFIG,
                             "%s%s has no effect with %s %s: leave it out, or give %s %s", where,
                             name[0] ? name : config_keys[rows[i].key].info.name, of, other, of,

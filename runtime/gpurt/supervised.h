@@ -71,11 +71,11 @@ GRT_API struct grt_supervised_info grt_supervised_info(const struct grt_supervis
 struct grt_evaluation {
     uint64_t samples;
     double loss;
+    double accuracy;  // negative: the targets are no classes
+    double top5;      // the class is among the five likeliest; negative: there are no more than 5
+    double seconds;
     uint32_t loss_count;           // 0: there is one loss
     double losses[GRT_LOSS_MOST];  // of several: the mean of each, without its weight
-    double accuracy;               // negative: the targets are no classes
-    double top5;  // the class is among the five likeliest; negative: there are no more than 5
-    double seconds;
 };
 // The loss of a trained model over a part of a file. `stop` (may be NULL) ends it, with false and
 // no sentence.
@@ -110,8 +110,9 @@ GRT_API struct grt_classified *grt_classified_create(struct grt_dev *dev,
 GRT_API void grt_classified_destroy(struct grt_classified **classified);
 // What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With
 // cross_entropy and bce those are logits, which the text "y_is" says, and "probability" of the same
-// shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. NULL with the
-// sentence. `stop` (may be NULL) ends it.
+// shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. Of several losses
+// "y_is" says mixed, and "class_2" [N], for example, is the largest of the second one's classes.
+// NULL with the sentence. `stop` (may be NULL) ends it.
 GRT_API struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                         const struct grt_config *config, bool (*stop)(void));
 

@@ -54,8 +54,8 @@ static const char *mistake(const struct grt_learner_desc *d) {
         return "class_weights are for cross_entropy";
     }
     if (d->loss_count == 1 || d->loss_count > GRT_LOSS_MOST ||
-        (d->loss_count > 0 && (d->loss != GRT_LOSS_MSE || d->label_smoothing > 0.0f))) {
-        return "several losses are 2 to 4, and have neither weights of classes nor label_smoothing";
+        (d->loss_count > 0 && (d->loss != GRT_LOSS_MSE || d->views > 1))) {
+        return "several losses are 2 to 4, beside none of their own";
     }
     for (uint32_t i = 0; i < d->loss_count; i++) {
         const struct grt_loss_share *s = &d->losses[i];

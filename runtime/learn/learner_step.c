@@ -133,7 +133,7 @@ static struct grt_loss_desc loss_of(const struct recording *f, const struct grt_
     return d;
 }
 
-// Each of several losses of its outputs; `sample` is the desc of all.
+// Each of several losses of its outputs; `all` is what they have in common.
 static void record_several(struct recording *f, const struct grt_loss_desc *all) {
     const struct grt_learner *l = f->l;
     uint32_t first = 0, word = 0;
@@ -148,6 +148,7 @@ static void record_several(struct recording *f, const struct grt_loss_desc *all)
         d.words = (uint32_t)(grt_tensor_count(l->target) / l->micro);
         d.word_first = word;
         d.scale = s->scale;
+        d.label_smoothing = classes ? all->label_smoothing : 0.0f;
         d.parts = grt_op_part(l->loss_parts->range, at, GRT_LOSS_PARTS * 4);
         if (classes && !d.dy) {
             d.hits = parts(f, l->hits);

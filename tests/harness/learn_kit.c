@@ -62,7 +62,7 @@ static struct grt_mlp_desc mlp_desc(const struct learn_model *m, uint32_t inputs
                                  .layer_norm = m->layer_norm};
 }
 
-static struct grt_module *make(const void *of) {
+struct grt_module *learn_make(const void *of) {
     const struct learn_model *m = of;
     struct grt_mlp_desc mlp = mlp_desc(m, m->inputs, m->depth, m->outputs);
     if (m->kind == LEARN_LINEAR) {
@@ -80,7 +80,7 @@ static struct grt_module *make(const void *of) {
 struct grt_learner *learn_create(struct grt_dev *dev, const struct learn_desc *d) {
     bool points = d && d->model.kind == LEARN_POINTS;
     return d ? grt_learner_create(
-                   dev, grt_learner_desc(.make = make, .of = &d->model,
+                   dev, grt_learner_desc(.make = learn_make, .of = &d->model,
                                          .input = {points ? 2 : 1,
                                                    {points ? d->model.points : d->model.inputs,
                                                     points ? d->model.inputs : 0}},

@@ -22,6 +22,8 @@ struct learn_model {
     uint32_t head_depth;
 };
 const char *learn_model_text(enum learn_kind kind);
+// Makes it, for a learner's desc; `of` is a struct learn_model.
+struct grt_module *learn_make(const void *of);
 
 // A learner's desc with such a network in it.
 struct learn_desc {

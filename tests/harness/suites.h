@@ -88,6 +88,7 @@
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
     X(learnfacts, D)                                                                               \
+    X(losses, D)                                                                                   \
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \

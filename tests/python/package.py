@@ -119,6 +119,28 @@ def learns():
 
 
 @case
+def several_losses():
+    kind = (x[:, 0] > 0).astype(int) + 2 * (x[:, 1] > 0)
+    targets = {"near": np.ascontiguousarray(y), "kind": kind}
+    learner = gpurt.Learner(
+        losses=["mse", "cross_entropy(4)"], loss_weights=[1, 0.5], depth=1, hidden=8, epochs=2
+    )
+    rows = learner.fit(x, targets)
+    out = learner.predict(x)
+    width = out.shape[1] - 4
+    p = np.exp(out[:, width:])
+    p /= p.sum(1, keepdims=True)
+    want = [((out[:, :width] - y) ** 2).mean(), -np.log(p[np.arange(len(x)), kind]).mean()]
+    found = learner.evaluate(x, targets)
+    assert abs(found["loss_1"] - want[0]) < 1e-5 and abs(found["loss_2"] - want[1]) < 1e-5, found
+    assert abs(found["loss"] - want[0] - 0.5 * want[1]) < 1e-5 and "loss_3" not in found, found
+    assert abs(rows[-1]["loss"] - rows[-1]["loss_1"] - 0.5 * rows[-1]["loss_2"]) < 1e-5, rows
+    assert (learner.predict(x, "class_2") == p.argmax(1)).all()
+    refused(ValueError, "scores are of one loss", lambda: learner.score(x, targets))
+    refused(ValueError, "an input is named x", lambda: learner.evaluate(x, {"x": y, "kind": kind}))
+
+
+@case
 def classes():
     labels = (x[:, 0] > 0).astype(int) + 2 * (x[:, 1] > 0)
     learner = gpurt.Learner(

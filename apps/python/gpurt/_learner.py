@@ -54,10 +54,12 @@ def _data(x: Union[PathLike, Arrays], y: Optional[Any] = None) -> Iterator[Dict[
     }
     keys: Dict[str, Any] = {"inputs": list(arrays)}
     if y is not None:
-        if "y" in arrays:
-            raise c.ConfigError("an input is named y, as the targets are")
-        arrays["y"] = _kept(y)
-        keys["targets"] = ["y"]
+        targets = y if isinstance(y, Mapping) else {"y": y}
+        for name, array in targets.items():
+            if name in arrays:
+                raise c.ConfigError(f"an input is named {name}, as the targets are")
+            arrays[name] = _kept(array)
+        keys["targets"] = list(targets)
     with tempfile.TemporaryDirectory(prefix="gpurt-") as folder:
         keys["data"] = os.path.join(folder, "data.h5")
         left = c.U32()
@@ -73,7 +75,8 @@ def _row(row) -> Row:
     found: Row = {"event": c.EVENTS[row.event], "step": row.step}
     for i, name in enumerate(c.FIELDS):
         if row.known >> i & 1:
-            found[name] = row.texts[i].decode() if row.texts[i] else row.numbers[i]
+            own = name.replace("term_", "loss_")  # of a learner these are its several losses
+            found[own] = row.texts[i].decode() if row.texts[i] else row.numbers[i]
     return found
 
 
@@ -208,7 +211,7 @@ class Learner:
         self, x: Union[PathLike, Arrays], y: Optional[Any] = None, *, part: str = "all"
     ) -> Dict[str, float]:
         """The loss over arrays, or over a part of a file (``train``, ``validation`` or ``all``);
-        of classes the accuracy too."""
+        of classes the accuracy too, of several losses ``loss_1``, ``loss_2`` and so on."""
         found = c.evaluation()
         self._judge(c.library.grt_evaluate, x, y, part, found)
         result = {"loss": found.loss, "samples": found.samples}
@@ -216,6 +219,8 @@ class Learner:
             result["accuracy"] = found.accuracy
         if found.top5 >= 0:
             result["top5"] = found.top5
+        for i in range(found.loss_count):
+            result[f"loss_{i + 1}"] = found.losses[i]
         return result
 
     def score(
@@ -230,7 +235,8 @@ class Learner:
 
     def predict(self, x: Union[PathLike, Arrays], what: str = "y") -> np.ndarray:
         """What the network gives for each sample, ``[N][outputs]``: with classes, logits.
-        ``what`` may also be ``"probability"``, ``[N][outputs]``, or ``"class"``, ``[N]``."""
+        ``what`` may also be ``"probability"``, ``[N][outputs]``, or ``"class"``, ``[N]``; with
+        several losses ``"class_2"``, by the outputs of the second."""
         with _data(x) as keys, c.interruptible() as stop:
             config = Config(SUPERVISED, None, keys)
             found = c.library.grt_predict(

@@ -137,7 +137,9 @@ supervised_desc = _struct(
     """any: dev config make of from comm  bool: resume  any: resume_from  bool: force lockstep
     run_stop: stop  run_hook: report  any: context""",
 )
-evaluation = _struct("evaluation", "u64: samples  f64: loss accuracy top5 seconds")
+evaluation = _struct(
+    "evaluation", "u64: samples  f64: loss accuracy top5 seconds  u32: loss_count  f64*4: losses"
+)
 scores = _struct("scores", "u64: samples  u32: classes  f64: mae mse r2 accuracy f1 auc")
 onnx_export = _struct("onnx_export", "bool: probabilities embeddings")
 

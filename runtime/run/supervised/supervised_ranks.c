@@ -141,7 +141,9 @@ bool supervised_share_out(struct grt_supervised *run) {
                         d->batch, (unsigned long long)all);
     }
     if (d->loss_count > 0) {
-        return grt_fail(GRT_CONFIG, "losses are for one process: neither ranks nor micro_batches");
+        return grt_fail(
+            GRT_CONFIG,
+            "losses are for one process: leave out ranks, and micro_batches for accumulate");
     }
     run->ranks = calloc(1, sizeof *run->ranks);
     if (!run->ranks) {

@@ -89,7 +89,7 @@ static bool record_task(struct grt_onnx *onnx, struct onnx_declared *d,
         return grt_fail(GRT_CONFIG,
                         "%s: its outputs are no logits, its loss being %s: leave out "
                         "--probabilities",
-                        model->path, task->config.loss);
+                        model->path, l->loss_count > 0 ? "one of several" : task->config.loss);
     }
     if (!onnx_declare(d, l->make(l->of), "", &l->input)) {
         return false;

@@ -399,7 +399,7 @@ bool task_describe_learner(struct grt_task *task) {
         .recompute = c->activation_checkpointing,
         .seed = c->seed,
     };
-    if (task->loss_count > 0 && !task->features) {
+    if (task->loss_count > 0) {
         task->learner.loss_count = task->loss_count;
         memcpy(task->learner.losses, task->losses, sizeof task->losses);
         task->learner.outputs = 0;
@@ -502,7 +502,7 @@ bool grt_task_open(struct grt_task *task, const struct grt_config *config,
     task->config = *config;
     task->inputs = config->inputs;
     bool good = (!grt_config_given(config, GRT_CONFIG_NETWORK) || one_network(config)) &&
-                task_open(task, profile, &opening);
+                task_one_way(config) && task_open(task, profile, &opening);
     if (good && !task_source_fits(task)) {
         grt_task_close(task);
         good = false;

@@ -35,15 +35,18 @@ static bool read_one(const char *text, struct grt_loss_share *share) {
     return true;
 }
 
+bool task_one_way(const struct grt_config *c) {
+    bool both =
+        c->losses.count > 0 && strcmp(c->loss, "auto") != 0 && grt_config_given(c, GRT_CONFIG_LOSS);
+    return !both || grt_fail(GRT_CONFIG, "losses and loss %s: give one of them", c->loss);
+}
+
 bool task_read_losses(struct grt_task *task) {
     struct grt_config *c = &task->config;
     uint32_t count = c->losses.count;
     task->loss_count = 0;
-    if (count == 0) {
+    if (count == 0 || task->features) {
         return true;
-    }
-    if (strcmp(c->loss, "auto") != 0 && strcmp(c->loss, "mse") != 0) {
-        return grt_fail(GRT_CONFIG, "losses and loss %s: one of them is wanted", c->loss);
     }
     if (count < 2 || count > GRT_LOSS_MOST || count != c->targets.count) {
         return grt_fail(GRT_CONFIG,
@@ -66,7 +69,9 @@ bool task_read_losses(struct grt_task *task) {
         }
     }
     task->loss_count = count;
-    return grt_config_set(c, GRT_CONFIG_LOSS, "mse");
+    // What is asked of one loss is then answered as for numbers. It was not given, and stays so.
+    snprintf(c->loss, sizeof c->loss, "%s", grt_loss_text(GRT_LOSS_MSE));
+    return true;
 }
 
 void task_loss_kinds(const struct grt_task *task, struct grt_dataset_target *kinds) {

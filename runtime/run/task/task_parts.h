@@ -37,6 +37,8 @@ bool task_groups(const struct grt_config *config, struct grt_optim_desc *optim);
 // of that itself.
 bool task_key_of_kinds(enum grt_config_key key);
 
+// Refuses `loss` beside `losses`.
+bool task_one_way(const struct grt_config *config);
 // Reads `losses` into the task; what each target then is; and, with the data at hand, its width.
 bool task_read_losses(struct grt_task *task);
 void task_loss_kinds(const struct grt_task *task, struct grt_dataset_target *kinds);

@@ -371,6 +371,135 @@ def sampled():
     assert "no effect" in run("train", "simclr", "--data", "d.h5", "--device", device, "model=mlp", "sample_weights=w", code=78)
 
 
+def mixed():
+    """Several losses for several targets: each of a step and of a validation, their weighted sum, and the weights after an
+    epoch, in however many parts; resumed to the same file; trials and predictions of them; what is refused."""
+    draw = np.random.default_rng(12)
+    near = draw.normal(size=(ROWS, 2)).astype("f4").astype("f8")
+    kind, part = draw.integers(0, 5, ROWS), draw.uniform(size=(ROWS, 1)).astype("f4").astype("f8")
+    kind[0] = 4
+    heavy = draw.choice([0.25, 1, 3], ROWS)
+    with h5py.File("m.h5", "w") as f:
+        f["x"], f["near"], f["kind"] = x.astype("f4"), near.astype("f4"), kind.astype("i4")
+        f["part"], f["heavy"], f["real"] = part.astype("f4"), heavy.astype("f4"), kind.astype("f4")
+        f["over"] = part.astype("f4") + 0.5
+
+    def learn_mixed(folder, *words, code=0):
+        return run("train", "supervised", "--data", "m.h5", "--device", device, "-q", "model=[{linear: out}]", "optimizer=sgd",
+                   f"learning_rate={RATE}", f"batch_size={BATCH}", "validation_split=0.17", f"checkpoint_dir={folder}", "log_interval=1",
+                   *words, code=code)
+
+    def drawn(*words):
+        lines = run("data", "order", "--data", "m.h5", "--device", device, "--format", "csv", f"batch_size={BATCH}",
+                    "validation_split=0.17", "targets=near", *words).split()
+        return np.array([[int(n) for n in line.split(",")] for line in lines[1:]])
+
+    def judge(at, w, b, second, weigh, smooth=0):
+        out, weigh = x[at] @ w.T + b, weigh[at] / weigh[at].sum()
+        e, z = out[:, :2] - near[at], out[:, 2:]
+        if second == "kind":
+            p, t = np.exp(z) / np.exp(z).sum(1, keepdims=True), np.eye(5)[kind[at]] * (1 - smooth) + smooth / 5
+            each, slope = -(t * np.log(p)).sum(1), p - t
+        else:
+            p = 1 / (1 + np.exp(-z))
+            each, slope = -(part[at] * np.log(p) + (1 - part[at]) * np.log(1 - p))[:, 0], p - part[at]
+        huber = np.abs(e) > 0.5
+        first = np.where(huber, 0.5 * (np.abs(e) - 0.25), e**2 / 2).mean(1)
+        slopes = [np.clip(e, -0.5, 0.5) / 2, slope]
+        return [(weigh * first).sum(), (weigh * each).sum()], [s * weigh[:, None] for s in slopes]
+
+    def close(row, losses, scale):
+        told = [row["loss"], row["loss_1"], row["loss_2"]]
+        wanted = [losses[0] + scale * losses[1], *losses]
+        assert np.abs(np.array(told) - wanted).max() < 1e-5 and "loss_3" not in row, (row, wanted)
+
+    kept = drawn("--part", "validation")[:, 1]
+    order_of_rows = drawn()
+    assert len(order_of_rows) % BATCH, "the last step is to be a short one"
+    for second, loss, scale, smooth in ("kind", "cross_entropy(5)", 0.5, 0.1), ("part", "bce", 1.0, 0):
+        for weigh, more in (np.ones(ROWS), []), (heavy, ["sample_weights=heavy"]):
+            words = [f"targets=near,{second}", f"losses=huber,{loss}", "huber_delta=0.5", *more]
+            words += [f"loss_weights=1,{scale}"] if scale != 1 else []
+            words += [f"label_smoothing={smooth}"] if smooth else []
+            learn_mixed("first", "epochs=0", *words)
+            start = weights(newest("first"))
+            assert start[0].shape == (7 if second == "kind" else 3, WIDTH), start[0].shape
+            for cut in ["cache=none"], ["cache=ram", "accumulate=2", "batch_size=4"], ["cache=device"]:
+                learn_mixed("run", "epochs=1", *words, *cut, "--log", "run.jsonl")
+                w, b = start
+                told = rows("run.jsonl", "train")
+                assert len(told) == order_of_rows[-1, 0], told
+                for k in range(1, order_of_rows[-1, 0] + 1):
+                    at = order_of_rows[order_of_rows[:, 0] == k, 1]
+                    losses, slopes = judge(at, w, b, second, weigh, smooth)
+                    close(told[k - 1], losses, scale)
+                    slope = np.hstack([slopes[0], scale * slopes[1]])
+                    w, b = w - RATE * slope.T @ x[at], b - RATE * slope.sum(0)
+                theirs = weights(newest("run"))
+                assert np.abs(theirs[0] - w).max() < 1e-5 and np.abs(theirs[1] - b).max() < 1e-5, (cut, theirs, w, b)
+                close(rows("run.jsonl", "evaluate")[-1], judge(kept, w, b, second, weigh)[0], scale)
+                os.remove("run.jsonl")
+                if cut != ["cache=device"]:
+                    shutil.rmtree("run")
+            found = json.loads(run("eval", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"), "--format", "json"))
+            close(found["rows"][0] if "rows" in found else found, judge(np.arange(ROWS), w, b, second, weigh)[0], scale)
+            run("predict", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"), "-o", "said.h5")
+            with h5py.File("said.h5") as f:
+                out = x @ w.T + b
+                assert np.abs(f["y"][()] - out).max() < 1e-5 and f.attrs["y_is"] in ("mixed", b"mixed"), dict(f.attrs)
+                assert ("class_2" in f) == (second == "kind") and "class_1" not in f and "class" not in f, list(f)
+                assert second != "kind" or (f["class_2"][()] == out[:, 2:].argmax(1)).all()
+            os.remove("said.h5")
+            run("convert", newest("run"), "m.onnx")
+            os.remove("m.onnx")
+            said = run("convert", newest("run"), "m.onnx", "--probabilities", code=78)
+            assert "one of several" in said and said.count("\n") == 1, said
+            assert "scores are of one loss" in run("eval", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"),
+                                                   "--scores", code=78)
+            for name in "run", "first":
+                shutil.rmtree(name)
+    # Stopped within an epoch, in f16, where the loss scale is part of it.
+    words = ["targets=near,kind", "losses=mse,cross_entropy(5)", "loss_weights=1,0.5", "sample_weights=heavy", "precision=f16"]
+    learn_mixed("whole", "epochs=2", *words)
+    learn_mixed("cut", "epochs=2", "max_steps=5", *words)
+    learn_mixed("cut", "epochs=2", "--resume", *words)
+    assert open(newest("cut"), "rb").read() == open(newest("whole"), "rb").read()
+    changed = learn_mixed("whole", "epochs=3", "--resume", *words, "loss_weights=1,2", code=78)
+    assert "loss_weights" in changed and "another run" in changed, changed
+    shown = run("train", "supervised", "--data", "m.h5", "--device", device, "epochs=1", "checkpoint_dir=shown", "targets=near,kind",
+                "losses=mse,cross_entropy(5)", "validation_data=m.h5", errors=True)
+    assert 'loss ["mse(2)", "cross_entropy(5)"]:' in shown, shown
+    shown = run("train", "supervised", "--data", "m.h5", "--device", device, "epochs=1", "checkpoint_dir=shown2", "targets=near,kind",
+                "losses=mse,cross_entropy(5)", "validation_data=m.h5")
+    assert "loss 1" in shown and "loss 2" in shown and "loss 3" not in shown, shown
+    three = ["targets=near,part,kind"]
+    for words, code, said in ((["targets=near,kind", "losses=mse"], 78, "losses has 1, and targets has 2"),
+                              (["targets=near", "losses=mse"], 78, "losses has 1"),
+                              ([*three, "losses=mse,mse"], 78, "losses has 2, and targets has 3"),
+                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,2"], 78, "loss_weights has 2"),
+                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,-2,1"], 78, "loss_weights"),
+                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,nan,1"], 78, "loss_weights"),
+                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,0,1"], 78, "0 is not above 0"),
+                              ([*three, "losses=mse,bce,cross_entropy"], 78, "wants the number of classes"),
+                              ([*three, "losses=mse,bce,cross_entropy(x)"], 78, "a number from 1 to 65536"),
+                              ([*three, "losses=mse,square,cross_entropy(5)"], 78, "'square' is none of mse, huber"),
+                              ([*three, "losses=mse,nt_xent,cross_entropy(5)"], 78, "'nt_xent' is none of"),
+                              ([*three, "losses=mse(3),bce,cross_entropy(5)"], 78, "mse is of 3 numbers, and 'near' of m.h5 has 2"),
+                              ([*three, "losses=mse,bce,cross_entropy(4)"], 65, "kind"),
+                              ([*three, "losses=mse,cross_entropy(5),mse"], 65, "cannot be a class"),
+                              (["targets=near,real", "losses=mse,cross_entropy(5)"], 65, "cannot be a class"),
+                              (["targets=near,over", "losses=mse,bce"], 65, "0 to 1"),
+                              (["targets=near,part", "losses=mse,bce", "loss=mse"], 78, "losses and loss mse: give one of them"),
+                              (["targets=near,part", "loss_weights=1,2"], 78, "loss_weights has no effect"),
+                              (["targets=near,kind", "losses=mse,cross_entropy(5)", "class_weights=1,1,1,1,1"], 78, "class_weights has no effect"),
+                              (["targets=near,part", "losses=mse,bce", "huber_delta=2"], 78, "huber_delta has no effect"),
+                              (["targets=near,part", "losses=mse,bce", "micro_batches=4"], 78, "one process"),
+                              (["targets=near,part", "losses=mse,bce", "metric_for_best=accuracy"], 78, "metric_for_best"),
+                              (["targets=near,kind", "losses=mse,cross_entropy(5)", "model=[{linear: 9}]"], 78, "7")):
+        told = learn_mixed("never", *words, code=code)
+        assert said in told and told.count("\n") == 1 and not os.path.exists("never"), (words, told)
+
+
 def noise():
     """The gradient noise scale of each step, by the gradients of its four parts."""
     words = ["micro_batches=4", "log_interval=1", "epochs=1", "seed=2", "validation_split=0.2"]
@@ -495,6 +624,7 @@ with tempfile.TemporaryDirectory() as folder:
     noise()
     weighted()
     sampled()
+    mixed()
     directions()
     averages()
 print("outside: the same weights")

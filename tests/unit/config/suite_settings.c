@@ -122,6 +122,9 @@ static void effects(void **state) {
     } rows[] = {
         {"huber_delta=2", "loss=huber", "loss=mse"},
         {"label_smoothing=0.1", "loss=cross_entropy", "loss=bce"},
+        {"huber_delta=2", "losses=mse,huber(3)", "losses=mse,l1"},
+        {"label_smoothing=0.1", "losses=cross_entropy(5),mse", "losses=bce,mse"},
+        {"class_weights=1,2", "loss=cross_entropy", "losses=cross_entropy(2),mse"},
         {"class_weights=1,2", "loss=cross_entropy", "loss=l1"},
         {"pooling=mean", "model=points", "model=mlp"},
         {"head_depth=2", "model=points", "model=mlp"},
@@ -153,6 +156,11 @@ static void effects(void **state) {
                  rows[i].without);
         TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, wanted);
     }
+    grt_config_init(&c);
+    assert_true(grt_config_override(&c, "loss_weights=1,2"));
+    TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, "loss_weights has no effect with losses");
+    assert_true(grt_config_override(&c, "losses=bce,mse"));
+    assert_true(grt_config_effective(&c));
     grt_config_init(&c);
     assert_true(grt_config_override(&c, "histograms=true"));
     TEST_REFUSED(grt_config_effective(&c), GRT_CONFIG, "histograms has no effect with tensorboard");
