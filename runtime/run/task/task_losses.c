@@ -22,7 +22,7 @@ static bool read_one(const char *text, struct grt_loss_share *share) {
                         "losses: '%s' is none of mse, huber, l1, bce and cross_entropy(CLASSES)",
                         text);
     }
-    if (rest[0] && (strcmp(end, ")") != 0 || cols == 0 || cols > 65536)) {
+    if (rest[0] && (!end || strcmp(end, ")") != 0 || cols == 0 || cols > 65536)) {
         return grt_fail(GRT_CONFIG, "losses: '%s' wants a number from 1 to 65536 in parentheses",
                         text);
     }

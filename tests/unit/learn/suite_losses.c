@@ -53,8 +53,8 @@ static double of_number(enum grt_loss loss, double y, double t, double delta) {
 }
 
 static double of_classes(const double *y, uint32_t cols, uint32_t class, double smoothing) {
-    double sum = 0, all = 0;
-    for (uint32_t k = 0; k < cols; k++) {
+    double sum = exp(y[0]), all = 0;
+    for (uint32_t k = 1; k < cols; k++) {
         sum += exp(y[k]);
     }
     for (uint32_t k = 0; k < cols; k++) {
