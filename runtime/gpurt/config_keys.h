@@ -140,7 +140,7 @@
       "auto: cross_entropy for whole-number targets, else mse; nt_xent has no targets")            \
     X(LOSSES, losses, NAMES, "model", "", 0, 0, "", "loss_list criteria",                          \
       "one loss for each data set of targets, such as mse,cross_entropy(5) with the number of "    \
-      "classes: their means are added up")                                                         \
+      "classes: their means are added up; default: the one loss")                                  \
     X(LOSS_WEIGHTS, loss_weights, REALS, "model", "", 0, 1e9, "", "loss_weight",                   \
       "of losses: what each counts in the sum; default: 1 each")                                   \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \

@@ -385,6 +385,11 @@ void grt_op_update(struct grt_graph *graph, const struct grt_update_desc *u) {
         grt_graph_reject(graph, GRT_INVALID, "update: no parts of a loss");
         return;
     }
+    if (grt_tensor_bytes(u->history) < GRT_HISTORY * sizeof(struct grt_learn_row)) {
+        grt_graph_reject(graph, GRT_INVALID, "update: the history wants %d rows of 8 numbers",
+                         GRT_HISTORY);
+        return;
+    }
     uint64_t words = grt_optim_rate_words(u->optim, u->params);
     if ((u->rates ? grt_tensor_count(u->rates) : 0) != words) {
         grt_graph_reject(graph, GRT_INVALID,

@@ -35,7 +35,7 @@ void rig_begin(struct rig *r, const struct grt_optim_desc *optim, enum grt_dtype
     grt_params_declare(&r->params, r->plan, true);
     r->kept = tensor(r, "kept", GRT_F32, 2 * r->params.elements);
     r->state = tensor(r, "state", GRT_U32, GRT_LEARN_STATE_WORDS);
-    r->history = tensor(r, "history", GRT_F32, 4 * GRT_HISTORY);
+    r->history = tensor(r, "history", GRT_F32, 8 * GRT_HISTORY);
     r->norm_parts = tensor(r, "norm parts", GRT_F32, GRT_NORM_PARTS);
     r->loss_parts = tensor(r, "loss parts", GRT_F32, GRT_LOSS_PARTS);
     uint64_t words = grt_optim_rate_words(optim, &r->params);

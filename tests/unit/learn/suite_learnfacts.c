@@ -76,7 +76,7 @@ static void check_plan(const struct grt_learner_desc *d, const struct group *wan
                sizeof((const struct group[]){__VA_ARGS__}) / sizeof(struct group))
 
 #define STATE(parts)                                                                               \
-    "state u32 32, history f32 256x4, norm parts f32 256, loss parts f32 " parts                   \
+    "state u32 32, history f32 256x8, norm parts f32 256, loss parts f32 " parts                   \
     "x128, hits f32 " parts "x128, near f32 " parts "x128"
 
 static void plans(void **state) {

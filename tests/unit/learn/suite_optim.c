@@ -505,7 +505,7 @@ static void same_bits_as_ref(void **state) {
                                                   {s.words, GRT_LEARN_STATE_WORDS},
                                                   {parts, GRT_LOSS_PARTS},
                                                   {parts, GRT_LOSS_PARTS},
-                                                  {NULL, 4 * GRT_HISTORY},
+                                                  {NULL, 8 * GRT_HISTORY},
                                                   {table.rates, 12},
                                                   {NULL, N},
                                                   {parts, GRT_LOSS_PARTS}}};
