@@ -44,8 +44,8 @@ struct grt_learner {
     struct grt_tensor *average;  // of the parameters, laid out as they are, or NULL
     struct grt_tensor *average_views;
     struct grt_graph *swap[2];  // gives the network its averaged parameters, and takes them back
-    // f32 [accumulate][GRT_LOSS_PARTS], of losses and weights [losses] times that. mass: of weights,
-    // or NULL; of several losses the first has it, and the others 0.
+    // f32 [accumulate][GRT_LOSS_PARTS], of losses and weights [losses] times that. mass: of
+    // weights, or NULL; of several losses the first has it, and the others 0.
     struct grt_tensor *loss_parts, *hits, *near, *mass;
     struct grt_tensor *class_weights;  // f32 [outputs], or NULL
     float *weight_numbers;             // what is in it: desc.class_weights
