@@ -341,6 +341,87 @@ static void expressions(void **state) {
     assert_string_equal(why, "too deep at '1)))))))))))))))))))))))))))))))))))))))'");
 }
 
+// ---- what an environment says of itself ----
+
+static char heard[512];
+static const char *ends_at;  // a name at which a listener has heard enough
+
+static bool hear(const char *format, const char *name, double value) {
+    size_t used = strlen(heard);
+    snprintf(heard + used, sizeof heard - used, format, name, value);
+    return !ends_at || strcmp(name, ends_at) != 0;
+}
+
+static bool hear_fact(void *context, const char *name, double value) {
+    (void)context;
+    return hear("%s=%g;", name, value);
+}
+
+static bool hear_state(void *context, const char *name) {
+    (void)context;
+    return hear("<%s>", name, 0);
+}
+
+static bool hear_row(void *context, const char *list, const char *const texts[GRT_DESCRIBE_TEXTS],
+                     uint32_t count) {
+    (void)context;
+    hear("%s(", list, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        hear(i ? ",%s" : "%s", texts[i], 0);
+    }
+    assert_true(count == GRT_DESCRIBE_TEXTS || !texts[count]);
+    return hear(")%s", "", 0);
+}
+
+static bool describe(const char *text) {
+    static struct grt_describe_env env;
+    env = (struct grt_describe_env){.fact = hear_fact, .state = hear_state, .row = hear_row};
+    heard[0] = '\0';
+    bool ok = grt_describe_env(&env, "here.k", text);
+    assert_true(!ok || strcmp(env.name, "tide") == 0);
+    return ok;
+}
+
+static void environments(void **state) {
+    (void)state;
+    ends_at = NULL;
+    assert_true(
+        describe("something grt_env tide { grt_fact ( obs , 2 + 2 ) grt_state ( 0 , x ) "
+                 "grt_state ( 1 , speed ) grt_setting ( uint , map , 32 , 4 , 128 , \"cells\" ) "
+                 "grt_fact ( dt , 1.0f / 4 ) grt_state ( 2 , z ) } behind"));
+    assert_string_equal(heard, "obs=4;<x><speed>grt_setting(uint,map,32,4,128,cells)dt=0.25;<z>");
+    static const char *const wrong[][2] = {
+        {"nothing", "here.k: no environment: it defines ENV"},
+        {"grt_env ENV {", "here.k: no environment"},
+        {"grt_env tide ( }", "here.k: '{' is expected in a list of the kernel, not '('"},
+        {"grt_env tide { grt_state ( 1 , x ) }",
+         "here.k: ENV_STATE counts its numbers from 0 without gaps; x is 1"},
+        {"grt_env tide { grt_state ( 0 , x ) grt_state ( 0 , y ) }", "without gaps; y is 0"},
+        {"grt_env tide { grt_state ( 0 , x ) grt_state ( 2 , y ) }", "without gaps; y is 2"},
+        {"grt_env tide { grt_state ( 0 ) }", "'0' in a list of the environment has no two parts"},
+        {"grt_env tide { grt_fact ( a , 1 , 2 ) }", "'a' in a list of the environment has no two"},
+        {"grt_env tide { grt_fact ( a , b ) }", "here.k: "},
+        {"grt_env tide { grt_state ( b , a ) }", "here.k: "},
+        {"grt_env tide { grt_rule ( 1 , 2 , 3 , 4 , 5 , 6 , 7 ) }",
+         "here.k: a row of a list of the environment does not end"},
+        {"grt_env a23456789012345678901234567890123456789012345678 { }",
+         "is longer than 47 characters"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        TEST_REFUSED(describe(wrong[i][0]), GRT_BAD_DATA, wrong[i][1]);
+    }
+    // Who listens may end it.
+    static const char *const enough[] = {"b", "y", ""};
+    for (size_t i = 0; i < sizeof enough / sizeof *enough; i++) {
+        ends_at = enough[i];
+        assert_false(
+            describe("grt_env tide { grt_fact ( b , 1 ) grt_state ( 0 , y ) grt_rule ( c ) "
+                     "grt_fact ( d , 1 ) }"));
+        assert_null(strstr(heard, "d="));
+    }
+    ends_at = NULL;
+}
+
 // ---- every kernel of gpurt ----
 
 static bool open_tree(void *context, const char *from, const char *name, struct grt_pp_file *file) {
@@ -494,7 +575,8 @@ static void errors(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(errors),   TEST_CASE(places),       TEST_CASE(computes),    TEST_CASE(same_name),
-    TEST_CASE(mistakes), TEST_CASE(preprocessor), TEST_CASE(expressions), TEST_CASE(lists_agree),
+    TEST_CASE(errors),      TEST_CASE(places),       TEST_CASE(computes),
+    TEST_CASE(same_name),   TEST_CASE(mistakes),     TEST_CASE(preprocessor),
+    TEST_CASE(expressions), TEST_CASE(environments), TEST_CASE(lists_agree),
 };
 TEST_SUITE(source, true, cases);
