@@ -28,6 +28,7 @@ struct layout {
 static const struct layout layouts[] = {
     {"in one piece", {0}, 0, false},
     {"in chunks", {32, 4}, 0, false},
+    {"in two rows of chunks", {ROWS / 2, 4}, 0, false},
     {"compressed", {32, 6}, 1, false},
     {"points", {0}, 0, true},
 };

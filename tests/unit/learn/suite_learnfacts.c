@@ -468,6 +468,78 @@ static void mistakes_of_optimizers(void **state) {
     MISTAKE(GRT_OPTIM_SGD, (GROUP(.own_decay = true, .weight_decay = -1)), group);
 }
 
+// ---- updates ----
+
+// An update that lacks one of its operands, each by its name.
+static void operands_of_updates(void **state) {
+    (void)state;
+    struct grt_learner_desc d = plain();
+    struct grt_learner *l = made(&d);
+    assert_true(grt_learner_alloc(l));
+    struct grt_params none = l->params, bare = l->params;
+    none.master = NULL;
+    bare.grad = NULL;
+    struct grt_optim_desc wrong = d.optim;
+    wrong.lr = 0;
+    struct grt_tensor few = *l->kept, rates = *l->state;
+    few.shape[0] -= 1;
+    const struct grt_update_desc good = {.optim = &d.optim,
+                                         .params = &l->params,
+                                         .kept = l->kept,
+                                         .state = l->state,
+                                         .history = l->history,
+                                         .loss_parts = l->loss_parts->range,
+                                         .loss_part_count = GRT_LOSS_PARTS,
+                                         .norm_parts = l->norm_parts};
+    for (int i = 0; i < 11; i++) {
+        struct grt_update_desc u = good;
+        const char *want = NULL;
+        switch (i) {
+        case 0:
+            u.optim = NULL, want = "update: no desc, optimizer or parameters";
+            break;
+        case 1:
+            u.params = &none, want = "update: no desc, optimizer or parameters";
+            break;
+        case 2:
+            u.optim = &wrong, want = "update: lr must be above 0";
+            break;
+        case 3:
+            u.kept = NULL, want = "update: what the optimizer keeps has too few";
+            break;
+        case 4:
+            u.kept = &few, want = "update: what the optimizer keeps has too few";
+            break;
+        case 5:
+            u.params = &bare, want = "update: no tensor grads";
+            break;
+        case 6:
+            u.state = NULL, want = "update: no tensor state";
+            break;
+        case 7:
+            u.history = NULL, want = "update: no tensor history";
+            break;
+        case 8:
+            u.norm_parts = NULL, want = "update: no tensor norm_parts";
+            break;
+        case 9:
+            u.loss_part_count = 0, want = "update: no parts of a loss";
+            break;
+        default:
+            u.rates = &rates, want = "update: groups of parameters want 0 words of rates";
+        }
+        struct grt_graph *graph = grt_graph_create(test.dev, "update");
+        grt_op_update(graph, &u);
+        TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, want);
+        grt_graph_destroy(&graph);
+    }
+    struct grt_graph *graph = grt_graph_create(test.dev, "update");
+    grt_op_update(graph, &good);
+    assert_true(grt_graph_bake(graph));
+    grt_graph_destroy(&graph);
+    grt_learner_destroy(&l);
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(plans),
     TEST_CASE(plans_of_pairs),
@@ -476,5 +548,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(sentences),
     TEST_CASE(defaults_of_optimizers),
     TEST_CASE(mistakes_of_optimizers),
+    TEST_CASE(operands_of_updates),
 };
 TEST_SUITE(learnfacts, true, cases);

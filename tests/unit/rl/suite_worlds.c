@@ -432,6 +432,39 @@ static void small_buffers_are_refused(void **state) {
     worlds_end(&c);
 }
 
+// Rows that do not hold what is seen: each reason by itself, and what the sentence says of it.
+static void rows_of_observations(void **state) {
+    (void)state;
+    struct worlds_case c;
+    worlds_begin(&c, test.dev, grt_worlds_desc(.env = grt_env_find("pendulum"), .copies = 2), 1);
+    static const struct {
+        enum grt_dtype dtype;
+        uint32_t pitch;
+        bool good;
+    } rows[] = {{GRT_F32, 0, true},  {GRT_F32, 3, true},  {GRT_F32, 2, false}, {GRT_U32, 3, false},
+                {GRT_F16, 4, true},  {GRT_F16, 3, false}, {GRT_F16, 5, false}, {GRT_F16, 2, false},
+                {GRT_BF16, 0, true}, {GRT_BF16, 5, false}};
+    struct grt_buf *buf = test_buf(test.dev, 1024, GRT_BUF_DEVICE);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char want[128];
+        snprintf(want, sizeof want, "observe: rows of %u %s for 3 numbers, 0 for 0 of the whole;",
+                 rows[i].pitch, grt_dtype_text(rows[i].dtype));
+        struct grt_graph *graph = grt_graph_create(test.dev, "rows");
+        grt_op_worlds_observe(graph, c.worlds,
+                              &(struct grt_observe_desc){.obs = {buf, 0, 1024},
+                                                         .dtype = rows[i].dtype,
+                                                         .pitch = rows[i].pitch});
+        if (rows[i].good) {
+            assert_true(grt_graph_bake(graph));
+        } else {
+            TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, want);
+        }
+        grt_graph_destroy(&graph);
+    }
+    grt_buf_destroy(&buf);
+    worlds_end(&c);
+}
+
 // The example of the README: it opens, walks and arrives.
 static void readme_example(void **state) {
     (void)state;
@@ -516,6 +549,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(refuses),
     TEST_CASE(mistakes_have_lines),
     TEST_CASE(small_buffers_are_refused),
+    TEST_CASE(rows_of_observations),
     TEST_CASE(random_actions),
     TEST_CASE(readme_example),
 };

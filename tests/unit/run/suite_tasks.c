@@ -316,6 +316,25 @@ static void recalled_by_ppo(void **state) {
         assert_int_equal(again.micro_batches, resume ? 2 : 0);
         assert_false(grt_config_given(&again, GRT_CONFIG_MAX_TIME));
     }
+    // Of a file whose texts have become numbers too.
+    assert_true(grt_archive_set_whole(a, "config_num_envs", 6) &&
+                grt_archive_set_real(a, "config_clip", 0.3125));
+    grt_config_init_for(&again, GRT_CONFIG_OF_PPO);
+    assert_true(grt_ppo_task_recall(&again, a, false));
+    assert_int_equal(again.num_envs, 6);
+    assert_true(again.clip == 0.3125);
+    grt_archive_destroy(&a);
+    grt_ppo_task_destroy(&task);
+    // What was not given is there under its name: what the device came to.
+    task = task_of(&c, PAIRS(SMALL, "num_envs=4", "rollout_steps=3", "iterations=1"));
+    a = grt_archive_create();
+    assert_true(task && grt_ppo_task_save(task, "here/my.k", a));
+    assert_string_equal(grt_archive_text(a, "config_micro_batches", ""), "1");
+    assert_string_equal(grt_archive_text(a, "config_num_envs", ""), "4");
+    assert_string_equal(grt_archive_text(a, "config_rollout_steps", ""), "3");
+    assert_string_equal(grt_archive_text(a, "config_activation", ""), c.activation);
+    assert_string_equal(grt_archive_text(a, "env", ""), "cartpole");
+    assert_string_equal(grt_archive_text(a, "env_file", ""), "here/my.k");
     grt_archive_destroy(&a);
     grt_ppo_task_destroy(&task);
 }
