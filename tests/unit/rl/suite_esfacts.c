@@ -218,6 +218,44 @@ static void reports(void **state) {
     grt_es_destroy(&es);
 }
 
+// Poles that fall: what a report says is what the sums of all sides come to, also where a lane of
+// the sum has several of them, and the best is neither the first nor the last.
+static void reports_of_falls(void **state) {
+    (void)state;
+    enum { SIDES = 40, COPIES = 3, STEPS = 60 };
+    struct grt_es_desc desc = {.env = grt_env_find("cartpole"),
+                               .policy = {.bias = true},
+                               .num_envs = COPIES,
+                               .num_dirs = SIDES / 2,
+                               .dir_chunk = 7,
+                               .episode_length = STEPS,
+                               .step_size = 0.1f,
+                               .noise_std = 2.0f,
+                               .seed = 5};
+    struct grt_es *es = made(&desc);
+    for (int i = 0; i < 2; i++) {
+        struct grt_es_report r;
+        assert_true(grt_es_iterate(es, &r));
+        float *results = numbers_of(es->results);  // rows: return, good steps, falls, steps
+        double sums[4] = {0}, best = 0;
+        for (int k = 0; k < SIDES; k++) {
+            for (int row = 0; row < 4; row++) {
+                sums[row] += (double)results[row * SIDES + k];
+            }
+            best = fmax(best, (double)results[SIDES + k]);
+        }
+        double episodes = SIDES * COPIES;
+        assert_true(sums[1] > 0 && best > sums[1] / SIDES && sums[2] > 0);
+        assert_true(fabs((double)r.mean_return - sums[0] / episodes) < 1e-3);
+        assert_true(fabs((double)r.good_rate - sums[1] / episodes / STEPS) < 1e-6);
+        assert_true(fabs((double)r.fall_rate - sums[2] / episodes) < 1e-6);
+        assert_true(fabs(r.steps - sums[3]) < 1e-3 * sums[3]);
+        assert_true(fabs((double)r.best_good - best / COPIES / STEPS) < 1e-6);
+        free(results);
+    }
+    grt_es_destroy(&es);
+}
+
 // A policy as a checkpoint has it: of the quads of its one action the first numbers.
 static void same_policy(const float *got, const float *want) {
     for (int k = 0; k < 41 * 4; k++) {
@@ -484,9 +522,10 @@ static void note_of_a_smaller_chunk(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(tensors_of_the_plan),  TEST_CASE(steps_of_a_launch),
-    TEST_CASE(first_numbers),        TEST_CASE(reports),
-    TEST_CASE(average_of_policies),  TEST_CASE(values_of_a_checkpoint),
-    TEST_CASE(limits_and_sentences), TEST_CASE(note_of_a_smaller_chunk),
+    TEST_CASE(tensors_of_the_plan),     TEST_CASE(steps_of_a_launch),
+    TEST_CASE(first_numbers),           TEST_CASE(reports),
+    TEST_CASE(reports_of_falls),        TEST_CASE(average_of_policies),
+    TEST_CASE(values_of_a_checkpoint),  TEST_CASE(limits_and_sentences),
+    TEST_CASE(note_of_a_smaller_chunk),
 };
 TEST_SUITE(esfacts, true, cases);
