@@ -203,9 +203,9 @@ compile() {
         elif grep -q movmatrix "$out.ptx"; then
             sed -i 's/^\.version.*/.version 7.8/' "$out.ptx"
         fi
-        # Nor does it tell how large the workgroup is, without which registers cannot go from warp
-        # to warp.
-        if grep -q setmaxnreg "$out.ptx"; then
+        # Nor does it tell how large the workgroup is, as NVIDIA's does: without that registers
+        # cannot go from warp to warp, and 288 lanes get more of them than a unit has.
+        if [ "$target" = sm_90a ]; then
             local wg
             wg=$(sed -n 's/.*-DWG=\([0-9]*\)u.*/\1/p' <<<"$*")
             sed -i "s/^)\$/)\n.reqntid $wg, 1, 1/" "$out.ptx"
@@ -404,17 +404,30 @@ lanes_of() {
 # setting_of KEY: its number for the device whose settings were asked for last.
 setting_of() { awk -F, -v key="$1" '$1 == key { print $2 }' "$tmp/settings"; }
 
-# What is known to spill, and how much at most: shown in the table, and no failure. A step of the
-# robot holds its whole state in a lane; convolutions with large tiles have words that no loop uses.
-# NVIDIA's numbers are bytes, AMD's registers.
+# What is known to spill, and how much at most: shown in the table, and no failure. None of it
+# follows from a setting of a profile. NVIDIA's numbers are bytes of a lane, stack, stores and loads
+# added up; AMD's are registers.
+#
+# standing_worlds_step: a lane steps a whole robot, whose bodies and legs are more numbers than the
+# 255 registers of a lane. It has no tile that could be smaller. A step of PPO or of a program's
+# environment pays some 90 words of memory for it; rollouts, which have the same equations in a loop
+# of their own, do not spill.
+#
+# Hopper's tiles of 128x256 and 256x128: two warpgroups hold 128 sums in each lane, and with a ninth
+# warp that copies a unit has 168 registers for one. What does not fit are words that no loop uses.
+# Tiles of half the size do not spill, and copy more for each product: runtime/ops/conv/wgmma.c has
+# what steps of either took. What the words cost by themselves was not measured.
+#
+# Those with weights or images in registers hold these beside the sums; it is what they are for.
 declare -A spill_known=(
     [sm_80:standing_worlds_step]=348
     [sm_86:standing_worlds_step]=348
     [sm_89:standing_worlds_step]=348
     [sm_90:standing_worlds_step]=348
+    [sm_90:gemm_wgmma_16]=916
     [sm_90:conv_wgmma_16]=424
     [sm_90:conv_wgmma_x_registers_16]=216
-    [sm_90:conv_wgmma_w_registers_16]=488
+    [sm_90:conv_wgmma_w_registers_16]=96
     [sm_90:conv_wgmma_weight_16f32]=84
     [gfx1030:standing_worlds_step]=126
     [gfx1100:standing_worlds_step]=126
