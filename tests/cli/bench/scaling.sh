@@ -22,7 +22,7 @@ expect 0 "${scaling[@]}" --train es --batch-size 8 --format json -o e.json
 python3 "$tests/cli/bench/scaling.py" e.json || wrong "es: rows and formulas differ"
 [ -z "$(find made -name 'gpurt-*')" ] || wrong "the trainings' files are left: $(find made)"
 expect 0 data make shapes --samples 40 --classes 2 --pixels 8 -o i.h5
-expect 0 "${scaling[@]}" -n 2 --train classify --data i.h5 --batch-size 2 --format csv 'network=[{linear: 2}]'
+expect 0 "${scaling[@]}" -n 2 --train classify --data i.h5 --batch-size 2 --format csv 'network=[{pool: mean}, {linear: 2}]'
 said '^step,classify,'
 expect 0 report s.json e.json
 said 'Steps of several ranks'
