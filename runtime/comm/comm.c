@@ -410,10 +410,10 @@ static void sum_ranks(const struct grt_comm *comm, const float *own, uint64_t at
 // Through the boxes, one after another. Two ranks add all for themselves: that reads as much as a
 // half, its sum, and the other half's, and they come once. More share the work, in slices.
 static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
-    const uint64_t most = WINDOW_BOX / sizeof(float);
+    const uint64_t most = WINDOW_BOX / sizeof(float), ranks = comm->ranks > 1 ? comm->ranks : 1;
     for (uint64_t at = 0; at < count; at += most) {
         uint64_t n = count - at < most ? count - at : most;
-        uint64_t slice = (n + comm->ranks - 1) / comm->ranks, first = comm->rank * slice;
+        uint64_t slice = (n + ranks - 1) / ranks, first = comm->rank * slice;
         uint64_t end = first + slice < n ? first + slice : n;
         float *own = window_own(comm->window);
         memcpy(own, numbers + at, n * sizeof *own);
@@ -480,8 +480,8 @@ static bool look_out(struct grt_comm *comm, bool messages) {
         good = good && here(comm, r);
     }
     struct window *window = good ? window_create(comm->rank, comm->ranks) : NULL;
-    struct window_key *keys = calloc(comm->ranks, sizeof *keys);
-    char *seen = calloc(comm->ranks, sizeof *seen);
+    struct window_key *keys = calloc(comm->ranks + 1u, sizeof *keys);
+    char *seen = calloc(comm->ranks + 1u, sizeof *seen);
     bool met = keys && seen;
     if (met) {
         keys[comm->rank] = window_key(window);

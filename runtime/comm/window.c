@@ -77,7 +77,7 @@ struct window *window_create(uint32_t rank, uint32_t ranks) {
     }
     w->rank = rank;
     w->ranks = ranks;
-    w->heads = calloc(ranks, sizeof *w->heads);
+    w->heads = calloc(ranks, sizeof(struct head *));
     w->file = open_unnamed();
     // Taken at once: memory that is missing is found out here, and not by a signal in an exchange.
     bool good = w->heads && w->file >= 0 && posix_fallocate(w->file, 0, (off_t)FILE_BYTES) == 0;

@@ -19,13 +19,13 @@ static void check(bool good, const char *what) {
 // A sum over all ranks, of 1, 2, ...
 static void meet(int rank, int ranks, bool messages) {
     float number = (float)(rank + 1);
-    int over = 1, all = 0;
+    int over = 1, all = 0, wanted = ranks * (ranks + 1) / 2;
     struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = "none", .messages = messages));
     check(comm != NULL, grt_last_error());
     check(grt_comm_rank(comm) == (uint32_t)rank && grt_comm_ranks(comm) == (uint32_t)ranks,
           "the ranks are not those of MPI");
     check(grt_comm_sum(comm, &number, &number, 1), "no sum");
-    check(number == (float)(ranks * (ranks + 1) / 2), "another sum");
+    check(number == (float)wanted, "another sum");
     grt_comm_end(&comm, true);
     check(MPI_Finalized(&over) == MPI_SUCCESS && !over, "MPI was ended");
     check(MPI_Allreduce(&rank, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) == MPI_SUCCESS &&
