@@ -156,7 +156,9 @@ static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
     plan->slabs[s - 1].size += size;
 }
 
-struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tensor_desc *desc) {
+// At a place, or behind the others of its group.
+static struct grt_tensor *declare(struct grt_plan *plan, const struct grt_tensor_desc *desc,
+                                  const struct grt_plan_place *at) {
     struct node *node = plan && desc ? calloc(1, sizeof *node) : NULL;
     if (!node) {
         grt_fail(plan && desc ? GRT_NO_MEMORY : GRT_INVALID, "grt_plan_tensor: no %s",
@@ -186,7 +188,10 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
     } else {
         add_group(plan, node->group, group);
         uint64_t bytes = set_shape(tensor, desc->shape);
-        if (bytes > 0) {
+        if (bytes > 0 && at) {
+            node->slab = at->slab;
+            tensor->range = (struct grt_range){NULL, at->offset, bytes};
+        } else if (bytes > 0) {
             place(plan, node, bytes);
         } else {
             reject(plan, GRT_INVALID,
@@ -198,6 +203,10 @@ struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tenso
         tensor->shape[0] = 0;
     }
     return tensor;
+}
+
+struct grt_tensor *grt_plan_tensor(struct grt_plan *plan, const struct grt_tensor_desc *desc) {
+    return declare(plan, desc, NULL);
 }
 
 // ---- shared memory ----
@@ -233,6 +242,35 @@ void grt_plan_share_end(struct grt_plan *plan, struct grt_plan_share *share) {
         grt_plan_share_next(plan, share);
         plan->slabs[share->slab].size = share->high;
     }
+}
+
+struct grt_plan_place grt_plan_place(const struct grt_plan *plan, const char *group) {
+    uint32_t g = plan && group ? find_group(plan, group) : MAX_GROUPS;
+    uint32_t s = g < MAX_GROUPS ? newest_slab(plan, g) : 0;
+    return s > 0 ? (struct grt_plan_place){s - 1, plan->slabs[s - 1].size}
+                 : (struct grt_plan_place){NO_SLAB, 0};
+}
+
+struct grt_tensor *grt_plan_over(struct grt_plan *plan, const struct grt_tensor_desc *desc,
+                                 struct grt_plan_place from, const struct grt_tensor *beside) {
+    struct grt_tensor tensor = {.dtype = desc ? desc->dtype : GRT_DTYPE_COUNT};
+    const struct grt_plan_place end = grt_plan_place(plan, desc ? desc->group : NULL);
+    if (end.slab == NO_SLAB || (unsigned)tensor.dtype >= GRT_DTYPE_COUNT) {
+        return NULL;
+    }
+    uint64_t bytes = set_shape(&tensor, desc->shape);
+    uint64_t size = grt_dev_align_up(plan->dev, bytes), top = end.offset;
+    // Once the group went on in another slab, all of that is behind.
+    uint64_t begin = from.slab == end.slab ? from.offset : 0;
+    const struct node *other = (const struct node *)beside;
+    if (other && other->slab == end.slab && other->tensor.range.offset < top &&
+        other->tensor.range.offset + other->tensor.range.size + size > top) {
+        top = other->tensor.range.offset;
+    }
+    if (bytes == 0 || size > top || top - size < begin) {
+        return NULL;
+    }
+    return declare(plan, desc, &(struct grt_plan_place){end.slab, top - size});
 }
 
 uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group) {

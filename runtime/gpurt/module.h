@@ -168,6 +168,8 @@ struct grt_module {
     bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
     bool has_parts;   // is a composition
     bool dx_on_dy;    // backward takes a dx that has the memory of dy
+    bool forgets_x;   // backward does not read x: it may be gone by then
+    bool forgets_y;   // backward does not read what forward gave: the same
     bool owns_dy;     // set by a composition: backward may write over dy, which nobody reads again
     char where[112];  // "net.yaml:7:5: " for messages, or ""
     // In the names of parameters, in place of what a composition calls its part: "conv1"; "": that

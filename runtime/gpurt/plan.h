@@ -58,6 +58,18 @@ struct grt_plan_share {
 GRT_API struct grt_plan_share grt_plan_share_begin(struct grt_plan *plan, const char *group);
 GRT_API void grt_plan_share_next(struct grt_plan *plan, struct grt_plan_share *share);
 GRT_API void grt_plan_share_end(struct grt_plan *plan, struct grt_plan_share *share);
+// Where the next tensor of a group will lie.
+struct grt_plan_place {
+    uint32_t slab;
+    uint64_t offset;
+};
+GRT_API struct grt_plan_place grt_plan_place(const struct grt_plan *plan, const char *group);
+// A tensor over those of its group that were declared from `from` on, because it is needed only
+// when they are not: as late there as it fits, and apart from `beside` (NULL: from none). NULL:
+// they are too small, which is no mistake.
+GRT_API struct grt_tensor *grt_plan_over(struct grt_plan *plan, const struct grt_tensor_desc *desc,
+                                         struct grt_plan_place from,
+                                         const struct grt_tensor *beside);
 // Bytes that grt_plan_alloc() will take, in all or of one group.
 GRT_API uint64_t grt_plan_bytes(const struct grt_plan *plan, const char *group);
 // Allocates every group, or nothing. Refuses with the numbers when it exceeds the device's budget.

@@ -157,7 +157,7 @@ struct grt_module *grt_batch_norm_create(const struct grt_batch_norm_desc *desc)
         return NULL;
     }
     n->base.fns = &batch_norm_fns;
-    n->base.dx_on_dy = true;
+    n->base.dx_on_dy = n->base.forgets_y = true;
     n->desc = desc ? *desc : (struct grt_batch_norm_desc){0};
     return &n->base;
 }

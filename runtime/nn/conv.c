@@ -164,7 +164,7 @@ struct grt_module *grt_conv_create(const struct grt_conv_desc *desc) {
         return NULL;
     }
     c->base.fns = &conv_fns;
-    c->base.f32_output = c->base.adds_dx = true;
+    c->base.f32_output = c->base.adds_dx = c->base.forgets_y = true;
     c->desc = *desc;
     c->window = (struct grt_window){
         .size = desc->size, .stride = desc->stride ? desc->stride : 1, .padding = desc->padding};

@@ -95,6 +95,7 @@ struct grt_module *grt_pool_create(enum grt_pool pool) {
         return NULL;
     }
     p->base.fns = &pool_fns;
+    p->base.forgets_x = p->base.forgets_y = true;
     p->pool = pool;
     return &p->base;
 }

@@ -12,6 +12,10 @@
 //
 //     x --[part 0, 1, 2]--> h2 --[part 3, 4, 5]--> h5 --[part 6, 7]--> y          h2 and h5 kept
 //
+// When the gradient of h is made, what was declared behind the part that makes it is not read any
+// more: the gradient lies there if it fits (over). So does an h that no backward reads; it is gone
+// when the next part has taken it.
+//
 // A part that is a view has the memory of its input. In inference two tensors take turns for h as
 // well: a part changes turns, a view does not.
 #include <math.h>
@@ -38,6 +42,20 @@ static uint32_t turn_of(const struct grt_sequence *s, uint32_t i) {
         turn ^= !is_in_place(s, k);
     }
     return turn;
+}
+
+// The output whose gradient's memory that of output i has; the last one: that is the caller's.
+static uint32_t owner_of(const struct grt_sequence *s, uint32_t i) {
+    while (i + 1 < s->count && is_in_place(s, i + 1)) {
+        i++;
+    }
+    return i;
+}
+
+// Memory for the gradient of output i, or for the output itself where it is not kept.
+static const struct grt_tensor *turn(const struct grt_sequence *s, uint32_t i) {
+    uint32_t owner = owner_of(s, i);
+    return s->over[owner] ? s->over[owner] : s->turns[turn_of(s, i)];
 }
 
 // A batch norm computes the activation behind it, which then is a view. The last part is not: its
@@ -74,6 +92,16 @@ static void give_gradients(struct grt_sequence *s, const struct grt_net *net) {
     }
 }
 
+// Whether no backward reads what part i gives.
+static bool is_forgotten(const struct grt_sequence *s, const struct grt_net *net, uint32_t i) {
+    uint32_t next = i + 1;
+    while (next < s->count && s->parts[next]->is_view) {
+        next++;
+    }
+    return !net->recompute && s->parts[i]->forgets_y && next < s->count &&
+           s->parts[next]->forgets_x && owner_of(s, i) + 1 < s->count;
+}
+
 // Where a segment's last output is kept: beside the activations, which segments share.
 static struct grt_tensor *keep(struct grt_net *net, const char *name,
                                const struct grt_shape *shape) {
@@ -90,11 +118,43 @@ static void part_prefix(const struct grt_sequence *s, uint32_t i, const char *pr
     grt_module_prefix(s->parts[i], prefix, number, name);
 }
 
+// Memory for gradients, and in inference for outputs: over activations, or two tensors in turn.
+static void declare_turns(struct grt_sequence *s, struct grt_net *net, const char *prefix) {
+    uint64_t widest[2] = {0}, most = 0;
+    const struct grt_tensor *above = NULL;
+    for (uint32_t i = s->count - 1; i-- > 0;) {
+        uint64_t count = grt_shape_count(&s->parts[i]->out);
+        uint32_t owner = owner_of(s, i), number = turn_of(s, i);
+        most = owner_of(s, i + 1) == owner && most > count ? most : count;
+        if (i > 0 && owner_of(s, i - 1) == owner) {
+            continue;  // this one has the same memory
+        }
+        char label[48];
+        snprintf(label, sizeof label, "%.28sturn of %u", prefix, owner);
+        if (!net->inference && !net->recompute && owner + 1 < s->count) {
+            s->over[owner] =
+                grt_plan_over(net->plan,
+                              grt_tensor_desc(.label = label, .group = "acts", .dtype = net->dtype,
+                                              .shape = {net->rows, most}),
+                              s->behind[owner + 1], above);
+        }
+        above = s->over[owner];
+        if (!above && (net->inference || owner + 1 < s->count)) {
+            widest[number] = most > widest[number] ? most : widest[number];
+        }
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        if (widest[i] > 0) {
+            s->turns[i] = grt_net_turn(net, prefix, i == 0 ? "turn0" : "turn1",
+                                       &(struct grt_shape){1, {widest[i]}});
+        }
+    }
+}
+
 static struct grt_shape declare(struct grt_module *module, struct grt_net *net, const char *prefix,
                                 const struct grt_shape *in) {
     struct grt_sequence *s = (struct grt_sequence *)module;
     struct grt_shape shape = *in;
-    uint64_t widest[2] = {0};
     snprintf(s->prefix, sizeof s->prefix, "%s", prefix);
     join(s);
     cut(s, net);
@@ -109,27 +169,19 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
             return shape;
         }
         grt_plan_share_next(net->plan, &turns);
-        uint64_t count = grt_shape_count(&shape);
         if (i + 1 < s->count) {
-            uint32_t turn = turn_of(s, i);
-            widest[turn] = count > widest[turn] ? count : widest[turn];
             if (ends_segment(s, i)) {
                 s->h[i] = keep(net, name, &shape);
                 grt_plan_share_next(net->plan, &share);
-            } else if (!net->inference && !s->parts[i]->is_view) {
+            } else if (!net->inference && !s->parts[i]->is_view && !is_forgotten(s, net, i)) {
                 s->h[i] = grt_net_activation(net, name, "y", &shape);
             }
         }
+        s->behind[i] = grt_plan_place(net->plan, "acts");
     }
     grt_plan_share_end(net->plan, &share);
     grt_plan_share_end(net->plan, &turns);
-    for (uint32_t i = 0; i < 2; i++) {
-        if (widest[i] == 0) {
-            continue;
-        }
-        s->turns[i] = grt_net_turn(net, prefix, i == 0 ? "turn0" : "turn1",
-                                   &(struct grt_shape){1, {widest[i]}});
-    }
+    declare_turns(s, net, prefix);
     return shape;
 }
 
@@ -158,7 +210,7 @@ static struct grt_tensor output(const struct grt_sequence *s, uint32_t i,
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, y);
         return view(&from, rows, &s->parts[i]->out);
     }
-    return view(s->h[i] ? s->h[i] : s->turns[turn_of(s, i)], rows, &s->parts[i]->out);
+    return view(s->h[i] ? s->h[i] : turn(s, i), rows, &s->parts[i]->out);
 }
 
 static void forward(struct grt_module *module, const struct grt_pass *pass,
@@ -209,8 +261,7 @@ static void backward(struct grt_module *module, const struct grt_pass *pass,
         }
         struct grt_tensor from = i == 0 ? *x : output(s, i - 1, x, &unused), below = {0};
         if (i > 0) {
-            below = view(is_in_place(s, i) ? &above : s->turns[turn_of(s, i - 1)], x->shape[0],
-                         &part->in);
+            below = view(is_in_place(s, i) ? &above : turn(s, i - 1), x->shape[0], &part->in);
         } else if (dx) {
             below = *dx;
         }
@@ -236,6 +287,8 @@ static void destroy(struct grt_module *module) {
     }
     free(s->parts);
     free(s->h);
+    free(s->over);
+    free(s->behind);
     free(s->segment);
     free(s);
 }
@@ -256,9 +309,11 @@ struct grt_module *grt_sequence_create(struct grt_module **parts, uint32_t count
     if (s) {
         s->parts = calloc(count, sizeof(struct grt_module *));
         s->h = calloc(count, sizeof(struct grt_tensor *));
+        s->over = calloc(count, sizeof(struct grt_tensor *));
+        s->behind = calloc(count, sizeof *s->behind);
         s->segment = calloc(count, sizeof *s->segment);
     }
-    if (!s || !s->parts || !s->h || !s->segment) {
+    if (!s || !s->parts || !s->h || !s->over || !s->behind || !s->segment) {
         grt_fail(whole ? GRT_NO_MEMORY : GRT_INVALID, "sequence: %s",
                  whole ? "no host memory for a module" : "no parts, or one is missing");
         for (uint32_t i = 0; parts && i < count; i++) {

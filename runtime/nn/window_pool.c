@@ -90,7 +90,7 @@ struct grt_module *grt_window_pool_create(const struct grt_window_pool_desc *des
         return NULL;
     }
     p->base.fns = &fns[desc->pool];
-    p->base.adds_dx = true;
+    p->base.adds_dx = p->base.forgets_x = p->base.forgets_y = true;
     p->pool = desc->pool;
     p->window = (struct grt_window){.size = desc->size,
                                     .stride = desc->stride ? desc->stride : desc->size,

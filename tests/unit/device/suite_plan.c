@@ -348,6 +348,48 @@ static void shared_and_split(void **state) {
     test.dev->info.caps.max_buffer = largest;
 }
 
+// Over what was declared behind a place: as late as it fits, apart from another such tensor, and
+// never before that place.
+static void over(void **state) {
+    (void)state;
+    uint64_t a = grt_dev_align(test.dev), largest = test.dev->info.caps.max_buffer;
+    test.dev->info.caps.max_buffer = 16 * a;
+    struct grt_plan *plan = plan_create(test.dev);
+#define DESC(n) grt_tensor_desc(.label = "t", .group = "wings", .dtype = GRT_U8, .shape = {(n)*a})
+    struct grt_plan_place none = grt_plan_place(plan, "wings");
+    assert_null(grt_plan_over(plan, DESC(1), none, NULL));
+    declare(plan, DESC(3));
+    struct grt_plan_place from = grt_plan_place(plan, "wings");
+    assert_int_equal(from.offset, 3 * a);
+    declare(plan, DESC(6));
+    assert_null(grt_plan_over(plan, DESC(7), from, NULL));
+    assert_null(grt_plan_over(plan, grt_tensor_desc(.group = "tail", .shape = {1}), from, NULL));
+    const struct grt_tensor *first = grt_plan_over(plan, DESC(2), from, NULL);
+    const struct grt_tensor *second = grt_plan_over(plan, DESC(4), from, first);
+    assert_null(grt_plan_over(plan, DESC(5), from, first));
+    // Behind the other one it may lie as well.
+    const struct grt_tensor *third = grt_plan_over(plan, DESC(2), from, second);
+    const struct grt_tensor *all = grt_plan_over(plan, DESC(6), from, NULL);
+    assert_true(first && second && third && all);
+    assert_int_equal(grt_plan_bytes(plan, NULL), 9 * a);
+    // In another buffer all is behind the place.
+    declare(plan, DESC(10));
+    const struct grt_tensor *other = grt_plan_over(plan, DESC(9), from, second);
+    assert_non_null(other);
+#undef DESC
+    assert_true(grt_plan_alloc(plan));
+    assert_int_equal(first->range.offset, 7 * a);
+    assert_int_equal(second->range.offset, 3 * a);
+    assert_int_equal(third->range.offset, 7 * a);
+    assert_int_equal(all->range.offset, 3 * a);
+    assert_int_equal(all->range.size, 6 * a);
+    assert_ptr_equal(all->range.buf, first->range.buf);
+    assert_ptr_not_equal(other->range.buf, first->range.buf);
+    assert_int_equal(other->range.offset, 1 * a);
+    grt_plan_destroy(&plan);
+    test.dev->info.caps.max_buffer = largest;
+}
+
 // ---- a driver that refuses a buffer ----
 
 static struct {
@@ -394,11 +436,17 @@ static void refused_buffers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(split_groups),        TEST_CASE(shared_and_split),
-    TEST_CASE(refused_buffers),     TEST_CASE(shared),
-    TEST_CASE(shapes_and_sizes),    TEST_CASE(bytes_before_are_bytes_after),
-    TEST_CASE(groups_run_parallel), TEST_CASE(refused_with_numbers),
-    TEST_CASE(mistakes_stick),      TEST_CASE(empty_plan),
+    TEST_CASE(split_groups),
+    TEST_CASE(shared_and_split),
+    TEST_CASE(over),
+    TEST_CASE(refused_buffers),
+    TEST_CASE(shared),
+    TEST_CASE(shapes_and_sizes),
+    TEST_CASE(bytes_before_are_bytes_after),
+    TEST_CASE(groups_run_parallel),
+    TEST_CASE(refused_with_numbers),
+    TEST_CASE(mistakes_stick),
+    TEST_CASE(empty_plan),
     TEST_CASE(tensors_keep_apart),
 };
 TEST_SUITE(plan, true, cases);

@@ -154,6 +154,72 @@ static void computed_again(void **state) {
     network_samples_end(&s);
 }
 
+// ---- gradients over activations ----
+
+static uint64_t bytes_of(const char *text, const char *group) {
+    const struct grt_network_desc network = {.text = text, .outputs = 3};
+    struct grt_learner *learner = grt_learner_create(
+        test.dev,
+        grt_learner_desc(.make = grt_network_make, .of = &network, .input = {3, {8, 8, 3}},
+                         .batch = NETWORK_SAMPLES, .optim = grt_optim_defaults(GRT_OPTIM_SGD)));
+    assert_non_null(learner);
+    uint64_t bytes = grt_learner_bytes(learner, group);
+    grt_learner_destroy(&learner);
+    return bytes;
+}
+
+// Memory of `count` numbers of each sample.
+static uint64_t room(uint64_t count) {
+    uint64_t align = grt_dev_align(test.dev);
+    return (NETWORK_SAMPLES * count * 4 + align - 1) / align * align;
+}
+
+#define STEM "[{conv: 8}, {norm: batch}, relu, {max_pool: 2}, "
+#define FOUR STEM "{conv: 16}, {conv: 16}, {conv: 16}, {conv: 16}, flatten, {linear: out}]"
+
+// What no backward reads is not kept, and gradients lie over activations that are done with: the
+// memory by hand, and the same bits as where all is computed again, in other memory.
+static void over_activations(void **state) {
+    (void)state;
+    uint64_t align = grt_dev_align(test.dev);
+    // Of the norm: what it takes, and its statistics.
+    assert_int_equal(bytes_of(STEM "flatten, {linear: out}]", "acts") -
+                         bytes_of("[{conv: 8}, {max_pool: 2}, flatten, {linear: out}]", "acts"),
+                     room(8 * 8 * 8) + (2 * 8 * 4 + align - 1) / align * align);
+    // Of the four convolutions the last two gradients have memory of their own, and no others.
+    assert_int_equal(bytes_of(FOUR, "turns"), 2 * room(4 * 4 * 16));
+    static const char *const texts[] = {
+        FOUR,
+        STEM "{residual: {of: [{conv: 8}, {norm: batch}], activation: relu}}, "
+             "{residual: {of: [{conv: 8}, {norm: batch}, relu, {conv: 8}], activation: relu}}, "
+             "{residual: {of: [{conv: 8}, {norm: batch}], shortcut: [{conv: 8}], "
+             "activation: relu}}, pool, {linear: out}]",
+        "[{conv: 8}, {avg_pool: 2}, {conv: 8}, {dropout: 0.3}, tanh, {conv: 8}, "
+        "{max_pool: {size: 3, stride: 1, padding: 1}}, flatten, {linear: 9}, relu, "
+        "{linear: out}, flatten]"};
+    const struct network_case c = {"", {NULL, 8 * 8, 3, "mse", 0}, 3, 0, true};
+    struct network_samples s = network_samples_make(&c, GRT_F32);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct grt_network_desc network = {.text = texts[i], .outputs = 3};
+        struct grt_learner_desc desc = {.make = grt_network_make,
+                                        .of = &network,
+                                        .input = {3, {8, 8, 3}},
+                                        .optim = grt_optim_defaults(GRT_OPTIM_ADAMW),
+                                        .batch = NETWORK_SAMPLES,
+                                        .seed = 8};
+        float *all[2];
+        size_t count = 0;
+        for (int again = 0; again < 2; again++) {
+            desc.recompute = again == 1;
+            all[again] = trained(&desc, &s, 3, &count);
+        }
+        test_same_floats(test.dev, texts[i], all[0], all[1], (uint32_t)count);
+        free(all[0]);
+        free(all[1]);
+    }
+    network_samples_end(&s);
+}
+
 // ---- dropout ----
 
 // The identity, then dropout: what comes out says what was dropped.
@@ -484,6 +550,6 @@ static void work_is_counted(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(computed_again), TEST_CASE(as_an_mlp),        TEST_CASE(widths),
     TEST_CASE(dropped),        TEST_CASE(dropped_backward), TEST_CASE(refused),
-    TEST_CASE(own_module),     TEST_CASE(work_is_counted),
+    TEST_CASE(own_module),     TEST_CASE(work_is_counted),  TEST_CASE(over_activations),
 };
 TEST_SUITE(layers, true, cases);
