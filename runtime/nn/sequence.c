@@ -12,9 +12,9 @@
 //
 //     x --[part 0, 1, 2]--> h2 --[part 3, 4, 5]--> h5 --[part 6, 7]--> y          h2 and h5 kept
 //
-// When the gradient of h is made, what was declared behind the part that makes it is not read any
-// more: the gradient lies there if it fits (over). So does an h that no backward reads; it is gone
-// when the next part has taken it.
+// When a part makes the gradient of its h, what was declared behind the part is not read any more:
+// the gradient lies there if it fits (over). So does an h that no backward reads: it is gone when
+// the next part has taken it.
 //
 // A part that is a view has the memory of its input. In inference two tensors take turns for h as
 // well: a part changes turns, a view does not.
@@ -102,6 +102,15 @@ static bool is_forgotten(const struct grt_sequence *s, const struct grt_net *net
            s->parts[next]->forgets_x && owner_of(s, i) + 1 < s->count;
 }
 
+// Whether an output that is not kept lies where the gradient of this one will.
+static bool holds_output(const struct grt_sequence *s, uint32_t owner) {
+    bool holds = false;
+    for (uint32_t i = owner + 1; i-- > 0 && owner_of(s, i) == owner;) {
+        holds = holds || (!s->h[i] && !s->parts[i]->is_view);
+    }
+    return holds;
+}
+
 // Where a segment's last output is kept: beside the activations, which segments share.
 static struct grt_tensor *keep(struct grt_net *net, const char *name,
                                const struct grt_shape *shape) {
@@ -169,6 +178,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
             return shape;
         }
         grt_plan_share_next(net->plan, &turns);
+        struct grt_plan_place here = grt_plan_place(net->plan, "acts");
         if (i + 1 < s->count) {
             if (ends_segment(s, i)) {
                 s->h[i] = keep(net, name, &shape);
@@ -177,7 +187,8 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
                 s->h[i] = grt_net_activation(net, name, "y", &shape);
             }
         }
-        s->behind[i] = grt_plan_place(net->plan, "acts");
+        bool over_y = i > 0 && s->parts[i]->forgets_y && !holds_output(s, i - 1);
+        s->behind[i] = over_y ? here : grt_plan_place(net->plan, "acts");
     }
     grt_plan_share_end(net->plan, &share);
     grt_plan_share_end(net->plan, &turns);

@@ -10,13 +10,12 @@ struct grt_sequence {
     struct grt_module **parts;
     uint32_t count;
     char prefix[GRT_PARAM_NAME];
-    struct grt_tensor *
-        *h;             // outputs that backward reads; NULL: of the last, of views, in inference
-    uint32_t *segment;  // of each part; all 0: nothing is computed again
+    struct grt_tensor **h;  // outputs that are kept; NULL: the last, views, what nobody reads again
+    uint32_t *segment;      // of each part; all 0: nothing is computed again
     // Of each output: its gradient's memory over activations that are not read any more. NULL: of
     // every second one in turn.
     struct grt_tensor **over;
-    struct grt_plan_place *behind;  // each output: where activations go on
+    struct grt_plan_place *behind;  // each part: activations from here on are not read by it
     struct grt_tensor *turns[2];    // gradients, and in inference outputs
 };
 
