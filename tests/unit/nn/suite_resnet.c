@@ -249,7 +249,7 @@ static void sizes(void **state) {
     struct grt_learner *few = create("[{wideresnet: {depth: 10, width: 1}}]", 16, 10, 3);
     struct grt_learner *many = create("[{wideresnet: {depth: 22, width: 1}}]", 16, 10, 3);
     assert_true(grt_learner_bytes(few, "turns") > 0);
-    assert_int_equal(grt_learner_bytes(few, "turns"), grt_learner_bytes(many, "turns"));
+    assert_in_range(grt_learner_bytes(many, "turns"), 1, grt_learner_bytes(few, "turns"));
     assert_true(grt_learner_bytes(few, "acts") < grt_learner_bytes(many, "acts"));
     grt_learner_destroy(&few);
     grt_learner_destroy(&many);
