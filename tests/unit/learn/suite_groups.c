@@ -166,7 +166,8 @@ static void pieces(void **state) {
     struct grt_optim_desc d = with(GRT_OPTIM_ADAMW, 0.02, 0.1);
     d.groups[d.group_count++] = lr_group("a", 0.005);
     d.decay_matrices = true;
-    caps->max_binding = 4096;
+    assert_true(COUNT * sizeof(float) > sizeof(struct grt_learn_row) * GRT_HISTORY);
+    caps->max_binding = sizeof(struct grt_learn_row) * GRT_HISTORY;
     check("in pieces", &d, (struct rates){0.005, 0}, (struct rates){0.02, 0.1}, GRT_F16);
     caps->max_binding = reach;
 }

@@ -150,8 +150,16 @@ static void plans_of_pairs(void **state) {
                                        "gradients f32 16x3"});
     d.whole = (struct grt_whole){32, 16, 8, 8};  // all its samples are one part
     CHECK_PLAN(&d, {"acts", ACTS("16") ", all outputs f32 64x3, all output gradients f32 16x3"});
-    // Parts of the scratch begin at multiples of 256 bytes.
-    assert_int_equal(grt_loss_scratch(GRT_LOSS_NT_XENT, 16, 3), 4 * 256 * 2);
+    // Of 256 rows: twice 3 numbers of each, 3072 bytes, and twice one, 1024.
+    d = plain();
+    d.loss = GRT_LOSS_NT_XENT;
+    d.views = 2;
+    d.batch = 128;
+    struct grt_learner *l = made(&d);
+    assert_int_equal(grt_tensor_bytes(l->loss_scratch), 2 * 3072 + 2 * 1024);
+    grt_learner_destroy(&l);
+    // Parts of the scratch begin at multiples of 512 bytes.
+    assert_int_equal(grt_loss_scratch(GRT_LOSS_NT_XENT, 16, 3), 4 * 512);
     assert_int_equal(grt_loss_scratch(GRT_LOSS_NT_XENT, 64, 64), 2 * 64 * 64 * 4 + 2 * 512);
     assert_int_equal(grt_loss_scratch(GRT_LOSS_MSE, 64, 64), 0);
 }
