@@ -158,6 +158,7 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
                  const struct grt_file_info *names, int argc, char **argv) {
     struct output output;
     struct table table;
+    struct table_column own[EVAL_COLUMN_COUNT];
     int code = output_open(&output, e->config.common.output);
     if (code) {
         return code;
@@ -165,7 +166,7 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     struct table_desc desc = {
         .output = &output,
         .format = e->config.common.format,
-        .columns = columns,
+        .columns = own,
         .column_count = scores ? EVAL_COLUMN_COUNT : EVAL_MAE,
         .schema = "gpurt.eval/1",
         .argc = argc,
@@ -187,10 +188,12 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
     } else {
         shown &= ~(1ull << EVAL_TOP5);
     }
+    memcpy(own, columns, sizeof own);
     for (uint32_t i = 0; i < GRT_LOSS_MOST; i++) {
         if (i < result->loss_count) {
             cells[EVAL_LOSS_1 + i] = TABLE_CELL(.number = result->losses[i]);
         } else {
+            own[EVAL_LOSS_1 + i].key = NULL;  // in no form of output
             shown &= ~(1ull << (EVAL_LOSS_1 + i));
         }
     }
