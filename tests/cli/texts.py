@@ -220,8 +220,10 @@ model:
 for form in ("table", "csv", "md"):
     texts += run(["model", "images.yaml", "--device", "ref:0", "--mem-limit", "64MiB", "--batch", "32", "--format", form])
 texts += run("model images.yaml --device ref:0 --mem-limit 1MiB".split())
-# Of the largest batch two digits: the plan of the memory may come to be a little better.
-same("model.txt", re.sub(r"(largest batch on ref:0: \d\d)(\d+)", lambda m: m[1] + "0" * len(m[2]), texts))
+# What activations take, and the largest batch, are the memory plan's, which may get better.
+texts = re.sub(r"(?m) +[\d.]+ [KM]?i?B( \|)?$", r" bytes\1", texts)
+texts = re.sub(r"(?m)^(.*,\d+,\d+),\d+,(\d)$", r"\1,bytes,\2", texts)
+same("model.txt", re.sub(r"(largest batch on ref:0: )\d(\d+)", lambda m: f"{m[1]}{len(m[2]) + 1} digits", texts))
 
 with open("grid.yaml", "w") as f:
     f.write("""method: grid
