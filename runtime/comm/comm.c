@@ -183,6 +183,9 @@ static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
 }
 
 bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
+    if (!all && each > 0) {
+        return grt_fail(GRT_INVALID, "grt_comm_gather: no memory");
+    }
     if (!comm || comm->ranks == 1) {
         return true;
     }
@@ -232,6 +235,9 @@ bool grt_comm_vote(struct grt_comm *comm) {
 }
 
 bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
+    if (!data && bytes > 0) {
+        return grt_fail(GRT_INVALID, "grt_comm_lead: no data");
+    }
     if (!comm || comm->ranks == 1) {
         return true;
     }

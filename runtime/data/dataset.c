@@ -39,6 +39,14 @@ static bool check_desc(const struct grt_dataset_desc *desc) {
     if (desc->class_targets && desc->classes > 1u << 24) {
         return refuse("more than 16777216 classes");
     }
+    if (desc->kinds && (desc->class_targets || desc->share_targets)) {
+        return refuse("kinds of each target, and one of all");
+    }
+    for (uint32_t i = 0; desc->kinds && i < desc->target_count; i++) {
+        if (desc->kinds[i].classes > 1u << 24) {
+            return refuse("more than 16777216 classes");
+        }
+    }
     if (!desc->mean != !desc->std) {
         return refuse("mean without std, or std without mean");
     }

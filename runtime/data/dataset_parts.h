@@ -61,7 +61,7 @@ void grt_reader_destroy(struct grt_reader **reader);
 
 enum grt_read_mode {
     GRT_READ_CHECKED,  // what batches are: normalised, weights scaled; not finite is a fault
-    GRT_READ_ANY,      // as it is in the file, as f32
+    GRT_READ_ANY,      // as it is in the file, as f32; classes among other targets as words
     GRT_READ_WIDE,     // as it is in the file, as double: class numbers too
     GRT_READ_KEPT,     // checked, in the form in which rows are kept
 };

@@ -156,6 +156,10 @@ static void place(struct grt_plan *plan, struct node *node, uint64_t bytes) {
     plan->slabs[s - 1].size += size;
 }
 
+static const char *group_of(const struct grt_tensor_desc *desc) {
+    return desc->group && desc->group[0] ? desc->group : "tensors";
+}
+
 // At a place, or behind the others of its group.
 static struct grt_tensor *declare(struct grt_plan *plan, const struct grt_tensor_desc *desc,
                                   const struct grt_plan_place *at) {
@@ -177,7 +181,7 @@ static struct grt_tensor *declare(struct grt_plan *plan, const struct grt_tensor
     struct grt_tensor *tensor = &node->tensor;
     tensor->dtype = desc->dtype;
     snprintf(tensor->label, sizeof tensor->label, "%s", desc->label ? desc->label : "unnamed");
-    const char *group = desc->group && desc->group[0] ? desc->group : "tensors";
+    const char *group = group_of(desc);
     node->group = find_group(plan, group);
     if (plan->allocated) {
         reject(plan, GRT_INVALID, "tensor '%s' declared after the allocation", tensor->label);
@@ -253,9 +257,16 @@ struct grt_plan_place grt_plan_place(const struct grt_plan *plan, const char *gr
 
 struct grt_tensor *grt_plan_over(struct grt_plan *plan, const struct grt_tensor_desc *desc,
                                  struct grt_plan_place from, const struct grt_tensor *beside) {
-    struct grt_tensor tensor = {.dtype = desc ? desc->dtype : GRT_DTYPE_COUNT};
-    const struct grt_plan_place end = grt_plan_place(plan, desc ? desc->group : NULL);
-    if (end.slab == NO_SLAB || (unsigned)tensor.dtype >= GRT_DTYPE_COUNT) {
+    if (!plan || !desc || (unsigned)desc->dtype >= GRT_DTYPE_COUNT) {
+        grt_fail(GRT_INVALID, "grt_plan_over: no %s",
+                 !plan   ? "plan"
+                 : !desc ? "desc"
+                         : "known element type");
+        return NULL;
+    }
+    struct grt_tensor tensor = {.dtype = desc->dtype};
+    const struct grt_plan_place end = grt_plan_place(plan, group_of(desc));
+    if (end.slab == NO_SLAB) {
         return NULL;
     }
     uint64_t bytes = set_shape(&tensor, desc->shape);

@@ -145,8 +145,8 @@ struct grt_module_fns {
     // `f32_output`.
     void (*forward)(struct grt_module *module, const struct grt_pass *pass,
                     const struct grt_tensor *x, const struct grt_tensor *y);
-    // After forward with the same x: dy is the gradient of y in net->dtype, and stays as it is. dx
-    // NULL: not wanted.
+    // After forward with the same x: dy is the gradient of y in net->dtype, and stays as it is,
+    // unless `owns_dy`. dx NULL: not wanted.
     // add_dx: dx += ..., asked for where `adds_dx` only.
     void (*backward)(struct grt_module *module, const struct grt_pass *pass,
                      const struct grt_tensor *x, const struct grt_tensor *dy,
@@ -168,7 +168,7 @@ struct grt_module {
     bool is_view;     // y has the numbers of x in their order: compositions give it the same memory
     bool has_parts;   // is a composition
     bool dx_on_dy;    // backward takes a dx that has the memory of dy
-    bool forgets_x;   // backward does not read x: it may be gone by then
+    bool forgets_x;   // backward does not read x, which may be gone by then; of a view too
     bool forgets_y;   // backward does not read what forward gave: the same
     bool owns_dy;     // set by a composition: backward may write over dy, which nobody reads again
     char where[112];  // "net.yaml:7:5: " for messages, or ""

@@ -10,6 +10,7 @@
 #ifndef GRT_NN_OPTIM_H
 #define GRT_NN_OPTIM_H
 
+#include "loss.h"
 #include "params.h"
 
 #ifdef __cplusplus
@@ -130,7 +131,7 @@ struct grt_learn_state {
     uint32_t eval_cursor;  // next sample of an evaluation
     float eval_near;       // of a classification: answers among the five likeliest
     uint32_t idle;         // 1: the samples of the step that comes to its end weigh nothing
-    float eval_parts[4];   // of several losses: the sum of each
+    float eval_parts[GRT_LOSS_MOST];  // of several losses: the sum of each
     uint32_t reserved[4];
 };
 #define GRT_LEARN_STATE_WORDS (sizeof(struct grt_learn_state) / 4)
@@ -141,8 +142,8 @@ struct grt_learn_row {
     float loss;
     float grad_norm;  // -1 when the samples of the step weighed nothing
     float lr;
-    float loss_scale;  // 0 minus it when the step was skipped
-    float parts[4];    // of several losses: each, times its scale
+    float loss_scale;            // 0 minus it when the step was skipped
+    float parts[GRT_LOSS_MOST];  // of several losses: each, times its scale
 };
 
 #define GRT_NORM_PARTS 256

@@ -66,7 +66,7 @@ struct grt_plan_place {
 GRT_API struct grt_plan_place grt_plan_place(const struct grt_plan *plan, const char *group);
 // A tensor over those of its group that were declared from `from` on, because it is needed only
 // when they are not: as late there as it fits, and apart from `beside` (NULL: from none). NULL:
-// they are too small, which is no mistake.
+// they are too small, which is no mistake, or there is no host memory.
 GRT_API struct grt_tensor *grt_plan_over(struct grt_plan *plan, const struct grt_tensor_desc *desc,
                                          struct grt_plan_place from,
                                          const struct grt_tensor *beside);

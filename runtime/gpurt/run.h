@@ -80,7 +80,7 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(KL, "kl")               /* of the policy before and after, about */                          \
     X(CLIP_RATE, "clip_rate") /* share of the rows whose ratio was clipped */                      \
     X(EXPLAINED, "explained") /* share of the returns' variance that values explain */             \
-    X(TERM_1, "term_1")       /* of the environment: see grt_run_start.terms */                    \
+    X(TERM_1, "term_1")       /* of the environment or of a loss: see grt_run_start.terms */       \
     X(TERM_2, "term_2")                                                                            \
     X(TERM_3, "term_3")                                                                            \
     X(TERM_4, "term_4")                                                                            \

@@ -53,9 +53,11 @@ static const char *mistake(const struct grt_learner_desc *d) {
     if (d->class_weights && d->loss != GRT_LOSS_CROSS_ENTROPY) {
         return "class_weights are for cross_entropy";
     }
-    if (d->loss_count == 1 || d->loss_count > GRT_LOSS_MOST ||
-        (d->loss_count > 0 && (d->loss != GRT_LOSS_MSE || d->views > 1))) {
-        return "several losses are 2 to 4, beside none of their own";
+    if (d->loss_count == 1 || d->loss_count > GRT_LOSS_MOST) {
+        return "loss_count is 2 to 4; for one loss leave it 0";
+    }
+    if (d->loss_count > 0 && (d->loss != GRT_LOSS_MSE || d->views > 1)) {
+        return "with several losses `loss` stays MSE, and views 1";
     }
     for (uint32_t i = 0; i < d->loss_count; i++) {
         const struct grt_loss_share *s = &d->losses[i];

@@ -27,7 +27,7 @@ struct grt_learner {
     uint32_t losses;            // 1, or as many as the desc has
     struct grt_tensor *x;       // [micro][input] f32
     struct grt_tensor *x16;     // [views micro][input] in the net's type; NULL: the same as x
-    struct grt_tensor *target;  // [micro][outputs] f32, or [micro] u32
+    struct grt_tensor *target;  // [micro][outputs] f32, [micro] u32, or words of several losses
     struct grt_tensor *y;       // [views micro][outputs] f32
     struct grt_tensor *y16;  // the same in the net's type, where the network gives that; else NULL
     struct grt_tensor *dy;   // [views micro][outputs] in the net's type

@@ -203,8 +203,10 @@ void grt_op_weighted_mean(struct grt_graph *graph, const struct grt_tensor *grad
         !grt_op_tensor(graph, "weighted mean", "state", state)) {
         return;
     }
-    if (grads->dtype != GRT_F32 || !losses.buf || !weights.buf || count == 0) {
-        grt_graph_reject(graph, GRT_INVALID, "weighted mean: f32 gradients and parts are wanted");
+    if (grads->dtype != GRT_F32 || !losses.buf || !weights.buf || count == 0 ||
+        grt_tensor_bytes(state) < sizeof(struct grt_learn_state)) {
+        grt_graph_reject(graph, GRT_INVALID,
+                         "weighted mean: f32 gradients, parts and a whole state are wanted");
         return;
     }
     const uint32_t wg = grt_op_tree_wg(grt_graph_dev(graph)), most = 256;

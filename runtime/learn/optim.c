@@ -169,6 +169,7 @@ AT(loss, NN_ROW_LOSS)
 AT(grad_norm, NN_ROW_GRAD_NORM)
 AT(lr, NN_ROW_LR)
 AT(loss_scale, NN_ROW_LOSS_SCALE)
+AT(parts, NN_ROW_PARTS)
 #undef AT
 _Static_assert(sizeof(struct grt_learn_row) == 4 * NN_ROW && GRT_HISTORY == NN_ROWS, "history");
 

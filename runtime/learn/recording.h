@@ -28,7 +28,7 @@ struct recording {
     void *context;
 };
 
-// Begins a phase where phases are asked for, else a section of a training step.
+// Begins a phase where phases are asked for, else a section.
 void recording_phase(const struct recording *f, const char *name);
 // Of the graph, the one of desc->rest included.
 uint64_t recording_steps(const struct recording *f);

@@ -58,6 +58,6 @@ struct grt_module *grt_flatten_create(void) {
         return NULL;
     }
     flatten->fns = &flatten_fns;
-    flatten->is_view = true;
+    flatten->is_view = flatten->forgets_x = flatten->forgets_y = true;
     return flatten;
 }

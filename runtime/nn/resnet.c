@@ -121,7 +121,8 @@ static void add_block(struct parts *to, const char *name, uint32_t channels, uin
     add_residual(to, name, &body, made, shortcut && !made, GRT_ACT_RELU);
 }
 
-static struct grt_module *make_resnet(const struct named *n, const struct grt_shape *in) {
+static struct grt_module *make_resnet(const struct named *n, const struct grt_net *net,
+                                      const struct grt_shape *in) {
     struct parts p = {.where = n->base.where};
     size_t kind = 0;
     while (resnets[kind].depth != n->resnet.depth) {
@@ -130,9 +131,11 @@ static struct grt_module *make_resnet(const struct named *n, const struct grt_sh
     bool small =
         n->resnet.stem == GRT_STEM_SMALL ||
         (n->resnet.stem == GRT_STEM_AUTO && in->dim[0] <= SMALL_SIDE && in->dim[1] <= SMALL_SIDE);
-    // What lies before the pool is four times as large as all behind it: as a part of its own its
-    // gradients have the memory of those inside the other parts.
-    struct parts stem = {.where = n->base.where}, *first = small ? &p : &stem;
+    // What lies before the pool is four times as large as all behind it. In training its gradients
+    // lie over activations; else, as a part of its own, it has the memory of those inside the other
+    // parts.
+    bool apart = !small && (net->inference || net->recompute);
+    struct parts stem = {.where = n->base.where}, *first = apart ? &stem : &p;
     add_conv(first, "conv1", 64, small ? 3 : 7, small ? 1 : 2);
     add_norm(first, "bn1", false);
     add_relu(first);
@@ -140,6 +143,8 @@ static struct grt_module *make_resnet(const struct named *n, const struct grt_sh
         add(first, "maxpool",
             grt_window_pool_create(
                 grt_window_pool_desc(.pool = GRT_POOL_MAX, .size = 3, .stride = 2, .padding = 1)));
+    }
+    if (apart) {
         add(&p, "", joined(&stem));
     }
     for (uint32_t stage = 0; stage < 4; stage++) {
@@ -219,7 +224,7 @@ static struct grt_shape declare(struct grt_module *module, struct grt_net *net, 
         return grt_module_refuse(module, "takes images of [height][width][channels], not %s",
                                  grt_shape_text(in, text));
     }
-    n->inner = n->resnet.depth > 0 ? make_resnet(n, in) : make_wide(n, in);
+    n->inner = n->resnet.depth > 0 ? make_resnet(n, net, in) : make_wide(n, in);
     if (!n->inner) {
         return (struct grt_shape){0};
     }

@@ -64,7 +64,8 @@ static void join(struct grt_sequence *s) {
     for (uint32_t i = 0; i + 2 < s->count; i++) {
         enum grt_act act;
         if (grt_activation_of(s->parts[i + 1], &act) && grt_batch_norm_takes(s->parts[i], act)) {
-            s->parts[i + 1]->is_view = true;
+            struct grt_module *view = s->parts[i + 1];
+            view->is_view = view->forgets_x = view->forgets_y = true;
         }
     }
 }
@@ -95,11 +96,12 @@ static void give_gradients(struct grt_sequence *s, const struct grt_net *net) {
 // Whether no backward reads what part i gives.
 static bool is_forgotten(const struct grt_sequence *s, const struct grt_net *net, uint32_t i) {
     uint32_t next = i + 1;
-    while (next < s->count && s->parts[next]->is_view) {
-        next++;
+    bool forgotten = !net->recompute && s->parts[i]->forgets_y;
+    for (; next < s->count && s->parts[next]->is_view; next++) {
+        forgotten = forgotten && s->parts[next]->forgets_x && s->parts[next]->forgets_y;
     }
-    return !net->recompute && s->parts[i]->forgets_y && next < s->count &&
-           s->parts[next]->forgets_x && owner_of(s, i) + 1 < s->count;
+    // The next part's gradient in the same memory would lay what it gives over what it takes.
+    return forgotten && next < s->count && s->parts[next]->forgets_x && owner_of(s, i) + 1 == next;
 }
 
 // Whether an output that is not kept lies where the gradient of this one will.

@@ -15,7 +15,7 @@ struct grt_sequence {
     // Of each output: its gradient's memory over activations that are not read any more. NULL: of
     // every second one in turn.
     struct grt_tensor **over;
-    struct grt_plan_place *behind;  // each part: activations from here on are not read by it
+    struct grt_plan_place *behind;  // each part: from here on its backward reads nothing
     struct grt_tensor *turns[2];    // gradients, and in inference outputs
 };
 

@@ -135,8 +135,10 @@ bool grt_task_continues(const struct grt_task *task, const struct grt_archive *a
     for (size_t i = 0; same && i < sizeof kept_keys / sizeof *kept_keys; i++) {
         char was[GRT_CONFIG_TREE_SIZE], is[GRT_CONFIG_TREE_SIZE];
         enum grt_config_key key = kept_keys[i];
-        // A run may go on with other types; archives of older versions name fewer keys.
-        if (key == GRT_CONFIG_PRECISION || !grt_config_given(theirs, key) ||
+        // A run may go on with other types; archives of older versions name fewer keys, and had
+        // one loss.
+        bool of_losses = key == GRT_CONFIG_LOSSES || key == GRT_CONFIG_LOSS_WEIGHTS;
+        if (key == GRT_CONFIG_PRECISION || (!of_losses && !grt_config_given(theirs, key)) ||
             (list && task_key_of_kinds(key))) {
             continue;
         }

@@ -358,6 +358,10 @@ static void over(void **state) {
 #define DESC(n) grt_tensor_desc(.label = "t", .group = "wings", .dtype = GRT_U8, .shape = {(n)*a})
     struct grt_plan_place none = grt_plan_place(plan, "wings");
     assert_null(grt_plan_over(plan, DESC(1), none, NULL));
+    TEST_REFUSED(grt_plan_over(NULL, DESC(1), none, NULL), GRT_INVALID, "no plan");
+    TEST_REFUSED(grt_plan_over(plan, NULL, none, NULL), GRT_INVALID, "no desc");
+    TEST_REFUSED(grt_plan_over(plan, grt_tensor_desc(.dtype = GRT_DTYPE_COUNT), none, NULL),
+                 GRT_INVALID, "element type");
     declare(plan, DESC(3));
     struct grt_plan_place from = grt_plan_place(plan, "wings");
     assert_int_equal(from.offset, 3 * a);

@@ -354,11 +354,12 @@ static void refused(void **state) {
     for (int i = 0; i < 10; i++) {
         struct learn_model model = {0};
         struct grt_learner_desc d = desc_of(&four, &model);
-        const char *said = "several losses are 2 to 4";
+        const char *said = "loss_count is 2 to 4; for one loss leave it 0";
         enum grt_status status = GRT_INVALID;
         d.loss_count = i == 0 ? 1 : i == 1 ? 5 : 4;
         if (i == 2) {
             d.loss = GRT_LOSS_HUBER;
+            said = "with several losses `loss` stays MSE";
         } else if (i == 3) {
             d.class_weights = weights;
             said = "class_weights are for cross_entropy";
