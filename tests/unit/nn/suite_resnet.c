@@ -254,6 +254,8 @@ static void sizes(void **state) {
     grt_learner_destroy(&few);
     grt_learner_destroy(&many);
     struct grt_learner *learner = create(rows[8].text, 96, 10, 1);
+    // The largest gradient, of what the stem's norm gives, lies over activations.
+    assert_in_range(grt_learner_bytes(learner, "turns"), 1, 48 * 48 * 64 * 4 - 1);
     const char *name = NULL;
     assert_true(grt_learner_alloc(learner));
     assert_non_null(grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, &name));
