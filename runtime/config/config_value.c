@@ -318,8 +318,10 @@ bool config_read_value(struct grt_config *config, enum grt_config_key key,
     if (given->list && takes_list) {
         return read_entries(info, field, given, why);
     }
-    if (given->list && info->type != GRT_CONFIG_IS_TREE) {
-        return WHY("%s wants %s, not a list", info->name, type_text(info->type));
+    bool several = key == GRT_CONFIG_LOSS && (given->list || strchr(given->texts[0], ','));
+    if (several || (given->list && info->type != GRT_CONFIG_IS_TREE)) {
+        return WHY("%s wants %s, not a list%s", info->name, type_text(info->type),
+                   several ? ": losses has one for each of targets" : "");
     }
     const char *text = given->texts[0];
     if (!*text) {

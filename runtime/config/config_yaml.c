@@ -246,7 +246,9 @@ static bool read_behind(struct reader *r, const char *section, const char *name,
                      (const char *)r->event.data.alias.anchor);
     case YAML_MAPPING_START_EVENT:
         if (!known_section && key != GRT_CONFIG_KEY_COUNT) {
-            return wrong(r, r->event.start_mark, "%s wants a value, not a section", name);
+            bool names = config_keys[key].info.type == GRT_CONFIG_IS_NAMES;
+            return wrong(r, r->event.start_mark, "%s wants a %s, not a section", name,
+                         names ? "list, such as [A, B]" : "value");
         }
         if (!known_section) {
             return unknown(r, name, at);

@@ -121,7 +121,10 @@ static bool match_targets(struct grt_dataset *data, const struct grt_dataset_des
         }
         if (data->mixed && i < aims && data->kinds[i - data->input_count].classes > 0 &&
             (array->shape[1] * array->shape[2] != 1 || grt_element_is_float(array->element.type))) {
-            return bad(data, "cannot be a class: one integer a row is wanted", array);
+            return bad(data,
+                       "cannot be a class: one integer a row is wanted; losses are in the order "
+                       "of targets",
+                       array);
         }
         if (i == aims && array->shape[1] * array->shape[2] != 1) {
             return bad(data, "cannot be sample weights: one number a row is wanted", array);

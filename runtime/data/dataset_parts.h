@@ -71,11 +71,11 @@ bool grt_reader_read(struct grt_reader *reader, enum grt_read_mode mode, const u
                      uint32_t count, void *x, void *y, struct grt_fault *fault);
 
 // What is wrong with the numbers of rows: `width` values each, all finite, or all from 0 to 1,
-// `pitch` from one row to the next.
+// `pitch` from one row to the next; `name`: of their data set, NULL for all targets.
 bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
                       const char *of, struct grt_fault *fault);
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                      uint64_t pitch, struct grt_fault *fault);
+                      uint64_t pitch, const char *name, struct grt_fault *fault);
 // The last of the `width` words of each row: a weight, from 0 on.
 bool grt_check_weights(const uint64_t *rows, uint32_t count, const void *words, uint64_t width,
                        struct grt_fault *fault);

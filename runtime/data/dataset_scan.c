@@ -107,7 +107,7 @@ static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t coun
         return (!x || grt_check_finite(rows, count, x, xw, "inputs", fault)) &&
                (!targets || grt_check_finite(rows, count, targets, yw, "targets", fault)) &&
                (!targets || !s->desc->shares ||
-                grt_check_shares(rows, count, targets, aims, yw, fault));
+                grt_check_shares(rows, count, targets, aims, yw, NULL, fault));
     }
     bool good = true;
     for (uint32_t i = 0; good && i < count; i++) {
@@ -115,7 +115,7 @@ static bool see_values(const struct scan *s, const uint64_t *rows, uint32_t coun
             (targets && grt_not_finite(targets + i * yw, yw) < yw)) {
             good = drop(part, rows[i], fault);
         } else if (targets && s->desc->shares) {
-            good = grt_check_shares(rows + i, 1, targets + i * yw, aims, yw, fault);
+            good = grt_check_shares(rows + i, 1, targets + i * yw, aims, yw, NULL, fault);
         }
     }
     return good;

@@ -329,13 +329,14 @@ bool grt_check_finite(const uint64_t *rows, uint32_t count, const float *values,
 }
 
 bool grt_check_shares(const uint64_t *rows, uint32_t count, const float *values, uint64_t width,
-                      uint64_t pitch, struct grt_fault *fault) {
+                      uint64_t pitch, const char *name, struct grt_fault *fault) {
     for (uint64_t i = 0; i < count * width; i++) {
         float value = values[i / width * pitch + i % width];
         if (!(value >= 0.0f && value <= 1.0f)) {
             return grt_fault(fault, GRT_BAD_DATA,
-                             "row %llu of the targets has %g (column %llu); bce wants 0 to 1",
-                             (unsigned long long)rows[i / width], (double)value,
+                             "row %llu of the targets%s%s%s has %g (column %llu); bce wants 0 to 1",
+                             (unsigned long long)rows[i / width], name ? " '" : "",
+                             name ? name : "", name ? "'" : "", (double)value,
                              (unsigned long long)(i % width));
         }
     }
@@ -401,6 +402,7 @@ static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_m
         .pitch = target || data->flat ? array->shape[2] : info->features,
         .size = size,
         .classes = classes,
+        .counted = data->mixed,
         .norm = norm ? &data->norm : NULL,
         .feature = data->feature_at[i],
         .step = data->flat ? array->shape[2] : 0,
@@ -445,7 +447,7 @@ static bool check_elements(const struct grt_array *form, const uint64_t *rows, u
     for (uint32_t i = 0; good && i < count; i++) {
         grt_element_to_f32(form->element.type, numbers, elements + i * form->slab_bytes, width);
         good = grt_check_finite(&rows[i], 1, numbers, width, of, fault) &&
-               (!shares || grt_check_shares(&rows[i], 1, numbers, width, width, fault));
+               (!shares || grt_check_shares(&rows[i], 1, numbers, width, width, NULL, fault));
     }
     free(numbers);
     return good;
@@ -459,7 +461,8 @@ static bool check_kinds(const struct grt_dataset *data, const uint64_t *rows, ui
     for (uint32_t i = 0; good && i < data->target_count - info->weighted; i++) {
         good = !data->kinds[i].shares ||
                grt_check_shares(rows, count, y + data->feature_at[data->input_count + i],
-                                info->target_widths[i], info->y_width, fault);
+                                info->target_widths[i], info->y_width,
+                                data->arrays[data->input_count + i].name, fault);
     }
     return good;
 }
@@ -484,7 +487,7 @@ static bool check_numbers(const struct grt_dataset *data, enum grt_read_mode mod
     }
     return (!weights || grt_check_weights(rows, count, of, width, fault)) &&
            grt_check_finite(rows, count, of, width, what, fault) &&
-           (!shares || grt_check_shares(rows, count, of, width - weights, width, fault));
+           (!shares || grt_check_shares(rows, count, of, width - weights, width, NULL, fault));
 }
 
 // Weights count by their shares of a sum. A power of two brings the largest below 1, exactly, so

@@ -26,8 +26,9 @@ static bool convert(const struct grt_sink *sink, uint64_t row, uint64_t feature,
         break;
     }
     return grt_element_to_class(type, out, in, count, sink->classes, &bad) == count ||
-           grt_fault(fault, GRT_BAD_DATA, "row %llu of '%s' has class %lld; classes are 0 to %u",
-                     (unsigned long long)row, sink->array->name, (long long)bad, sink->classes - 1);
+           grt_fault(fault, GRT_BAD_DATA, "row %llu of '%s' has class %lld; classes are 0 to %u%s",
+                     (unsigned long long)row, sink->array->name, (long long)bad, sink->classes - 1,
+                     sink->counted ? ": cross_entropy(N) says how many" : "");
 }
 
 bool grt_sink_straight(const struct grt_sink *sink) {

@@ -24,6 +24,7 @@ struct grt_sink {
     uint64_t pitch;      // numbers from one point to the next
     uint32_t size;       // bytes of a number
     uint32_t classes;
+    bool counted;                 // cross_entropy(N) says how many classes there are
     const struct grt_norm *norm;  // NULL: not normalised
     uint64_t feature;             // norm: the array's first
     uint64_t step;                // norm: features from one point to the next; 0: points share them

@@ -142,7 +142,7 @@
       "one loss for each data set of targets, such as mse,cross_entropy(5) with the number of "    \
       "classes: their means are added up; default: the one loss")                                  \
     X(LOSS_WEIGHTS, loss_weights, REALS, "model", "", 0, 1e9, "", "loss_weight",                   \
-      "of losses: what each counts in the sum; default: 1 each")                                   \
+      "of losses: what each counts in the sum, above 0; default: 1 each")                          \
     X(HUBER_DELTA, huber_delta, REAL, "model", "1", 1e-9, 1e9, "", "delta loss.delta",             \
       "where the Huber loss turns from square to linear")                                          \
     X(LABEL_SMOOTHING, label_smoothing, REAL, "model", "0", 0, 0.999999, "", "smoothing",          \

@@ -260,7 +260,13 @@ static bool count_steps(struct grt_supervised *run) {
 // Losses are of the validation, or of training without one.
 static bool set_targets(const struct grt_supervised *run, struct grt_run_start *start) {
     const struct grt_config *c = &run->task.config;
-    if (c->target_accuracy > 0 && (!run->check_loader || run->task.info.classes == 0)) {
+    bool aims = c->target_accuracy > 0;
+    if (run->task.loss_count > 0 && (aims || strcmp(c->metric_for_best, "loss") != 0)) {
+        return grt_fail(GRT_CONFIG, "%s: there is no %s with losses; use %s",
+                        aims ? "target_accuracy" : "metric_for_best",
+                        aims ? "accuracy" : c->metric_for_best, aims ? "target_loss" : "loss");
+    }
+    if (aims && (!run->check_loader || run->task.info.classes == 0)) {
         return grt_fail(GRT_CONFIG,
                         "target_accuracy: there is no accuracy without %s; use target_loss",
                         run->check_loader ? "classes as targets" : "a validation_split");

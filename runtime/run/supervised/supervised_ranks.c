@@ -143,7 +143,7 @@ bool supervised_share_out(struct grt_supervised *run) {
     if (d->loss_count > 0) {
         return grt_fail(
             GRT_CONFIG,
-            "losses are for one process: leave out ranks, and micro_batches for accumulate");
+            "losses want one process: leave out ranks; give accumulate in place of micro_batches");
     }
     run->ranks = calloc(1, sizeof *run->ranks);
     if (!run->ranks) {

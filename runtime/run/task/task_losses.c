@@ -38,6 +38,10 @@ static bool read_one(const char *text, struct grt_loss_share *share) {
 bool task_one_way(const struct grt_config *c) {
     bool both =
         c->losses.count > 0 && strcmp(c->loss, "auto") != 0 && grt_config_given(c, GRT_CONFIG_LOSS);
+    if (both && strcmp(c->loss, grt_loss_text(GRT_LOSS_NT_XENT)) == 0) {
+        return grt_fail(GRT_CONFIG,
+                        "losses has no effect with nt_xent, the loss of simclr: leave it out");
+    }
     return !both || grt_fail(GRT_CONFIG, "losses and loss %s: give one of them", c->loss);
 }
 
@@ -48,7 +52,15 @@ bool task_read_losses(struct grt_task *task) {
     if (count == 0 || task->features) {
         return true;
     }
-    if (count < 2 || count > GRT_LOSS_MOST || count != c->targets.count) {
+    if (c->targets.count == 0) {
+        return grt_fail(GRT_CONFIG, "losses wants targets, a data set for each: targets=A,B");
+    }
+    if (count == 1) {
+        const char *one = c->losses.values[0];
+        return grt_fail(GRT_CONFIG, "losses has 1: for one loss of all targets, give loss=%.*s",
+                        (int)strcspn(one, "("), one);
+    }
+    if (count > GRT_LOSS_MOST || count != c->targets.count) {
         return grt_fail(GRT_CONFIG,
                         "losses has %u, and targets has %u data sets: 2 to %d of each are wanted",
                         count, c->targets.count, GRT_LOSS_MOST);
@@ -65,7 +77,9 @@ bool task_read_losses(struct grt_task *task) {
             return false;
         }
         if (!(share->scale > 0.0f)) {
-            return grt_fail(GRT_CONFIG, "loss_weights: %g is not above 0", scale);
+            return grt_fail(GRT_CONFIG,
+                            "loss_weights: %g is not above 0: leave that target and its loss out",
+                            scale);
         }
     }
     task->loss_count = count;

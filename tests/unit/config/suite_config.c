@@ -232,6 +232,10 @@ static void mistakes(void **state) {
     refuse("batch_size:\n", 1, 12, "batch_size has no value");
     refuse("batch_size: [1, 2]\n", 1, 13, "batch_size wants a whole number, not a list");
     refuse("batch_size:\n  a: 1\n", 2, 3, "batch_size wants a value, not a section");
+    refuse("losses: {pose: mse}\n", 1, 9, "losses wants a list, such as [A, B], not a section");
+    refuse("loss: [mse, cross_entropy(5)]\n", 1, 7,
+           "loss wants a word, not a list: losses has one for each of targets");
+    refuse("loss: mse,l1\n", 1, 7, "a word, not a list: losses has one for each of targets");
     refuse("lr: nan\n", 1, 5, "not 'nan'");
     refuse("lr: .inf\n", 1, 5, "not '.inf'");
     refuse("lr: 1e999\n", 1, 5, "not '1e999'");
