@@ -59,13 +59,13 @@ static const struct option_row eval_options[] = {
 #define EVAL_COLUMNS(X)                                                                            \
     X(SAMPLES, "samples", "samples", NULL, COUNT, 0, 0)                                            \
     X(LOSS, "loss", "loss", NULL, NUMBER, 6, 10)                                                   \
-    X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
-    X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
-    X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
     X(LOSS_1, "loss_1", "loss 1", NULL, NUMBER, 6, 10)                                             \
     X(LOSS_2, "loss_2", "loss 2", NULL, NUMBER, 6, 10)                                             \
     X(LOSS_3, "loss_3", "loss 3", NULL, NUMBER, 6, 10)                                             \
     X(LOSS_4, "loss_4", "loss 4", NULL, NUMBER, 6, 10)                                             \
+    X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
+    X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
+    X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
     X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)                                         \
     X(MAE, "mae", "MAE", NULL, NUMBER, 6, 10)                                                      \
     X(R2, "r2", "R2", NULL, NUMBER, 6, 10)                                                         \

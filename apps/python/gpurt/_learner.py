@@ -122,7 +122,7 @@ class Learner:
         report: Optional[Callable[[Row], Any]] = None,
     ) -> List[Row]:
         """Trains on arrays, or on a file that is named (HDF5, .csv, .tsv, .npz or .npy), and returns
-        the rows of its evaluations.
+        the rows of its evaluations. ``y`` may be a dict of targets, one for each of ``losses``.
 
         Weights that the learner has already are begun with. Afterwards it has those of the best
         evaluation. ``report`` is called with each row of the log as it comes. ``resume`` goes on in

@@ -443,6 +443,8 @@ def mixed():
                     shutil.rmtree("run")
             found = json.loads(run("eval", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"), "--format", "json"))
             close(found["rows"][0] if "rows" in found else found, judge(np.arange(ROWS), w, b, second, weigh)[0], scale)
+            told = run("eval", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"), "--format", "csv")
+            assert told.startswith("samples,loss,loss_1,loss_2,accuracy,samples_per_s"), told
             run("predict", "--data", "m.h5", "--device", device, "--checkpoint", newest("run"), "-o", "said.h5")
             with h5py.File("said.h5") as f:
                 out = x @ w.T + b
@@ -473,31 +475,38 @@ def mixed():
                 "losses=mse,cross_entropy(5)", "validation_data=m.h5")
     assert "loss 1" in shown and "loss 2" in shown and "loss 3" not in shown, shown
     three = ["targets=near,part,kind"]
-    for words, code, said in ((["targets=near,kind", "losses=mse"], 78, "losses has 1, and targets has 2"),
-                              (["targets=near", "losses=mse"], 78, "losses has 1"),
+    for words, code, said in ((["targets=near,kind", "losses=mse"], 78, "losses has 1: for one loss of all targets, give loss=mse\n"),
+                              (["targets=kind", "losses=cross_entropy(5)"], 78, "losses has 1: for one loss of all targets, give loss=cross_entropy\n"),
+                              (["losses=mse,mse"], 78, "losses wants targets, a data set for each: targets=A,B"),
+                              (["loss=mse,cross_entropy(5)"], 78, "loss wants a word, not a list: losses has one for each of targets"),
                               ([*three, "losses=mse,mse"], 78, "losses has 2, and targets has 3"),
                               ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,2"], 78, "loss_weights has 2"),
                               ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,-2,1"], 78, "loss_weights"),
                               ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,nan,1"], 78, "loss_weights"),
-                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,0,1"], 78, "0 is not above 0"),
+                              ([*three, "losses=mse,bce,cross_entropy(5)", "loss_weights=1,0,1"], 78, "0 is not above 0: leave that target and its loss out"),
                               ([*three, "losses=mse,bce,cross_entropy"], 78, "wants the number of classes"),
                               ([*three, "losses=mse,bce,cross_entropy(x)"], 78, "a number from 1 to 65536"),
                               ([*three, "losses=mse,square,cross_entropy(5)"], 78, "'square' is none of mse, huber"),
                               ([*three, "losses=mse,nt_xent,cross_entropy(5)"], 78, "'nt_xent' is none of"),
                               ([*three, "losses=mse(3),bce,cross_entropy(5)"], 78, "mse is of 3 numbers, and 'near' of m.h5 has 2"),
-                              ([*three, "losses=mse,bce,cross_entropy(4)"], 65, "kind"),
-                              ([*three, "losses=mse,cross_entropy(5),mse"], 65, "cannot be a class"),
+                              ([*three, "losses=mse,bce,cross_entropy(4)"], 65, "of 'kind' has class 4; classes are 0 to 3: cross_entropy(N) says how many"),
+                              ([*three, "losses=mse,cross_entropy(5),mse"], 65, "'part' cannot be a class: one integer a row is wanted; losses are in the order of targets"),
                               (["targets=near,real", "losses=mse,cross_entropy(5)"], 65, "cannot be a class"),
-                              (["targets=near,over", "losses=mse,bce"], 65, "0 to 1"),
+                              (["targets=near,over", "losses=mse,bce"], 65, "of the targets 'over' has 1."),
+                              (["targets=over", "loss=bce"], 65, "of the targets has 1."),
                               (["targets=near,part", "losses=mse,bce", "loss=mse"], 78, "losses and loss mse: give one of them"),
                               (["targets=near,part", "loss_weights=1,2"], 78, "loss_weights has no effect"),
                               (["targets=near,kind", "losses=mse,cross_entropy(5)", "class_weights=1,1,1,1,1"], 78, "class_weights has no effect"),
                               (["targets=near,part", "losses=mse,bce", "huber_delta=2"], 78, "huber_delta has no effect"),
-                              (["targets=near,part", "losses=mse,bce", "micro_batches=4"], 78, "one process"),
-                              (["targets=near,part", "losses=mse,bce", "metric_for_best=accuracy"], 78, "metric_for_best"),
+                              (["targets=near,part", "losses=mse,bce", "micro_batches=4"], 78, "losses want one process: leave out ranks; give accumulate in place of micro_batches"),
+                              (["targets=near,part", "losses=mse,bce", "metric_for_best=accuracy"], 78, "metric_for_best: there is no accuracy with losses; use loss"),
+                              (["targets=near,kind", "losses=mse,cross_entropy(5)", "metric_for_best=top5"], 78, "metric_for_best: there is no top5 with losses; use loss"),
+                              (["targets=near,kind", "losses=mse,cross_entropy(5)", "target_accuracy=0.5"], 78, "target_accuracy: there is no accuracy with losses; use target_loss"),
                               (["targets=near,kind", "losses=mse,cross_entropy(5)", "model=[{linear: 9}]"], 78, "7")):
         told = learn_mixed("never", *words, code=code)
         assert said in told and told.count("\n") == 1 and not os.path.exists("never"), (words, told)
+    told = run("train", "simclr", "--data", "m.h5", "--device", device, "model=mlp", "losses=mse,bce", "checkpoint_dir=never", code=78)
+    assert "losses has no effect with nt_xent, the loss of simclr: leave it out" in told, told
 
 
 def noise():
