@@ -189,7 +189,7 @@ void grt_timed_destroy(struct grt_graph *graph, struct grt_segment *segment) {
 // ---- times ----
 
 // Phases whose first and last command have times: commands in a row under one name, with no mark
-// between.
+// between. Commands may overlap: the last one need not be the one that ends latest.
 static void tell_phases(struct grt_timeline *t, const struct grt_timed *timed, bool by_device) {
     for (uint32_t first = 0, i = 1; i <= timed->count; i++) {
         if (i < timed->count && timed->phases[i] == timed->phases[first]) {
@@ -197,8 +197,12 @@ static void tell_phases(struct grt_timeline *t, const struct grt_timed *timed, b
         }
         if (timed->phases[first] != NO_NAME && !isnan(timed->begin[first]) &&
             !isnan(timed->begin[i - 1])) {
-            grt_timeline_phase(t, timed->phases[first], timed->begin[first], timed->end[i - 1],
-                               by_device);
+            double begin = timed->begin[first], end = timed->end[first];
+            for (uint32_t k = first + 1; k < i; k++) {  // without those that have no times
+                begin = fmin(begin, timed->begin[k]);
+                end = fmax(end, timed->end[k]);
+            }
+            grt_timeline_phase(t, timed->phases[first], begin, end, by_device);
         }
         first = i;
     }

@@ -6,8 +6,8 @@
 //     process 2 "device"     compute queue, upload queue, phases; counter "device memory"
 //
 // Times are microseconds with three digits, since the beginning, on the host's clock. An event that
-// would overlap another of its track goes to a second track of that name: viewers nest what
-// overlaps.
+// would overlap another of its track goes to a second track, "NAME, overlapping": viewers nest
+// what overlaps.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 #define HOST 1
 #define DEVICE 2
-#define SIDES 8  // tracks of one name at most; what still overlaps is cut
+#define SIDES 8  // tracks of one kind at most; what still overlaps is cut
 
 // An event in nanoseconds since the beginning, so that ends and begins compare exactly.
 struct place {
