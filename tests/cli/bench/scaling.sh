@@ -67,6 +67,9 @@ said '^not judged: 2 ranks cannot be '
 ranks 0 2 bench scaling --probe 100KB --device ref --format csv
 said '^exchange,2,100000,'
 said ',ok$'
+# The reference has done its work before it returns, so nothing is hidden behind it.
+ranks 0 2 bench scaling --probe 8MB --device ref --format csv
+awk -F, '/^exchange,/ { got = $8 } END { exit got == "" || got >= 0.5 }' "$tmp/out" || wrong "overlap on ref: $(cat "$tmp/out")"
 ranks 64 2 bench scaling -n 2 --device ref
 told 'starts its ranks itself'
 refuse 64 'several ranks' bench scaling --probe 1MB --device ref
