@@ -231,11 +231,13 @@ int trainer_ranks_meet(struct trainer *t) {
         return COMMAND_OK;
     }
     snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
+    const char *messages = getenv("GPURT_MESSAGES");
     talk_progress("waiting for the other ranks");
-    t->comm = grt_comm_start(&(struct grt_comm_desc){.device = device,
-                                                     .stop = talk_stopped,
-                                                     .silent = t->rank_timeout,
-                                                     .messages = getenv("GPURT_MESSAGES") != NULL});
+    t->comm =
+        grt_comm_start(&(struct grt_comm_desc){.device = device,
+                                               .stop = talk_stopped,
+                                               .silent = t->rank_timeout,
+                                               .messages = messages && strcmp(messages, "1") == 0});
     talk_clear();
     if (!t->comm) {
         return command_exit_of(grt_last_status());
@@ -247,17 +249,18 @@ int trainer_ranks_meet(struct trainer *t) {
 
 // The first rank that ends with another code than 0 makes mpirun end all others, which takes it
 // seconds, also where nobody is left. So where all stop as they were asked, all end well, and the
-// first tells its code who has started mpirun.
+// first tells its code who has started mpirun. Where it cannot, it ends with that code.
 int trainer_ranks_end(struct trainer *t, int code) {
     const char *path = getenv(OWN_RANKS);
-    bool asked = code == COMMAND_RESUMABLE && grt_comm_stop(t->comm) == GRT_STOP_SIGNAL && path;
-    FILE *file = asked && trainer_first(t) ? fopen(path, "w") : NULL;
-    if (file) {
-        fprintf(file, "%d\n", code);
-        fclose(file);
+    bool well = code == COMMAND_RESUMABLE && grt_comm_stop(t->comm) == GRT_STOP_SIGNAL && path;
+    if (well && trainer_first(t)) {
+        FILE *file = fopen(path, "w");
+        well = file && fprintf(file, "%d\n", code) > 0;
+        well = file && fclose(file) == 0 && well;
     }
-    grt_comm_end(&t->comm, code == COMMAND_OK || asked);
-    return asked ? COMMAND_OK : code;
+    well = well || code == COMMAND_OK;
+    grt_comm_end(&t->comm, well);
+    return well ? COMMAND_OK : code;
 }
 
 void trainer_ranks_banner(const struct trainer *t) {

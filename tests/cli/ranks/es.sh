@@ -93,6 +93,15 @@ wait_for "row 20" rows asked.jsonl 20
 stop TERM 75 "two devices"
 told 'interrupted; the checkpoint is in asked.h5'
 [ -e asked.h5 ] || wrong "no checkpoint of two ranks that were asked to stop"
+# Ranks of a command that has started mpirun itself end well, and the first one tells it the code;
+# where it cannot, mpirun does.
+for told in told none/told; do
+    GPURT_OWN_RANKS=$tmp/$told begin_ranks 2 "${long[@]}" --iterations 1000000 --checkpoint own.h5 --log own.jsonl
+    wait_for "row 20" rows own.jsonl 20
+    stop USR1 "$([ $told = told ] && echo 0 || echo 75)" "ranks that tell $told"
+    rm own.jsonl
+done
+[ "$(cat told)" = 75 ] || wrong "the first rank told '$(cat told)', wanted 75"
 # ---- a program that has begun MPI itself ----
 "${mpi[@]}" -n 2 "$(dirname "$gpurt")/tests/ranks_begun" >out 2>err || wrong "MPI begun by the caller: exit code $?"
 [ "$(grep -c ': well$' out)" -eq 2 ] || wrong "MPI begun by the caller: $(cat out)"
