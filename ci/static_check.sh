@@ -445,12 +445,16 @@ failed=0
 checked=0
 
 # compiler_of TARGET: what must be the same for a result to be the same. Intel's compiler lies in
-# libraries that nothing here names: what it says is not kept beyond this run.
+# libraries that nothing here names: the name of this run's folder stands for it, which no other run
+# has.
 compiler_of() {
     case $1 in
     sm_* | gfx*) "$clang" --version && cat "$clc"/{nvptx64--nvidiacl,amdgcn--amdhsa}.bc ;;
-    radv_*) cat "$radv" "$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$radv")" 2>/dev/null || echo "$$" ;;
-    *) echo "$$" ;;
+    radv_*)
+        cat "$radv" "$(sed -n 's/.*"library_path": *"\([^"]*\)".*/\1/p' "$radv")" 2>/dev/null || echo "$tmp"
+        cat "$root/tests/static/kernel_stats.c"
+        ;;
+    *) echo "$tmp" ;;
     esac
     case $1 in sm_*) "$ptxas" --version ;; esac
     declare -f stand_in occupancy clang_cl compile compile_radv radv_stats
