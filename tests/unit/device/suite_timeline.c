@@ -219,7 +219,7 @@ static void sections_hold_their_commands(void **state) {
     kit_run_all(graph, KIT_RUNS);
     assert_true(grt_timeline_end(t));
     json_t *trace = kit_read_trace(grt_timeline_write_trace, t), *event;
-    double begins[KIT_RUNS * 10], ends[KIT_RUNS * 10];
+    double begins[KIT_RUNS * 10] = {0}, ends[KIT_RUNS * 10] = {0};
     uint32_t commands = 0, phases = 0, command = 0;
     size_t i;
     // Tracks stand one behind the other: commands before phases.
