@@ -133,17 +133,17 @@ bool supervised_share_out(struct grt_supervised *run) {
     if (all == 1 && ranks == 1) {
         return true;
     }
+    if (d->loss_count > 0) {
+        return grt_fail(
+            GRT_CONFIG,
+            "losses want one process: leave out ranks; give accumulate in place of micro_batches");
+    }
     if (!grt_run_parts_good(all, ranks)) {
         return false;
     }
     if (d->batch % all != 0) {
         return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
                         d->batch, (unsigned long long)all);
-    }
-    if (d->loss_count > 0) {
-        return grt_fail(
-            GRT_CONFIG,
-            "losses want one process: leave out ranks; give accumulate in place of micro_batches");
     }
     run->ranks = calloc(1, sizeof *run->ranks);
     if (!run->ranks) {
