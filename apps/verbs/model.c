@@ -122,7 +122,7 @@ static bool print_fit(struct grt_dev *dev, const struct grt_task *task,
     char left[TABLE_TEXT_SIZE];
     table_bytes_text(fit.left, left);
     talk_line("largest batch on %s: %llu, in %s of free memory", grt_dev_info(dev)->selector,
-              (unsigned long long)(fit.batch * parts), left);
+              (unsigned long long)fit.batch * parts, left);
     return true;
 }
 

@@ -235,7 +235,7 @@ bool grt_comm_vote(struct grt_comm *comm) {
 }
 
 bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
-    if (!data && bytes > 0) {
+    if (!data) {
         return grt_fail(GRT_INVALID, "grt_comm_lead: no data");
     }
     if (!comm || comm->ranks == 1) {

@@ -119,6 +119,7 @@ static void models_here(void) {
     size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
     float turned[60];
+    unsigned char wanted[sizeof turned];
     for (int o = 0; o < 2; o++) {
         for (int c = 0; c < 3; c++) {
             for (int p = 0; p < 10; p++) {
@@ -126,9 +127,10 @@ static void models_here(void) {
             }
         }
     }
+    memcpy(wanted, turned, sizeof wanted);
     bool found = false;
     for (size_t at = 0; at + sizeof turned <= size && !found; at++) {
-        found = memcmp(bytes + at, turned, sizeof turned) == 0;
+        found = memcmp(bytes + at, wanted, sizeof wanted) == 0;
     }
     assert_true(found);
     // All of it stays as it is, and of a checkpoint nothing is left behind.
