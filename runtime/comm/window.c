@@ -23,6 +23,7 @@
 
 struct head {
     uint32_t magic, rank;
+    uint64_t token;
     _Atomic uint32_t came;      // so often
     _Atomic uint32_t sleepers;  // that wait for this one
 };
@@ -41,6 +42,16 @@ static int open_unnamed(void) {
     return (int)syscall(SYS_memfd_create, "gpurt ranks", 1u);  // 1: not for children
 #else
     return -1;
+#endif
+}
+
+// A number that nobody else has; false: the system draws none.
+static bool draw(uint64_t *token) {
+#ifdef __linux__
+    return syscall(SYS_getrandom, token, sizeof *token, 0) == (long)sizeof *token;
+#else
+    (void)token;
+    return false;
 #endif
 }
 
@@ -80,7 +91,9 @@ struct window *window_create(uint32_t rank, uint32_t ranks) {
     w->heads = calloc(ranks, sizeof(struct head *));
     w->file = open_unnamed();
     // Taken at once: memory that is missing is found out here, and not by a signal in an exchange.
-    bool good = w->heads && w->file >= 0 && posix_fallocate(w->file, 0, (off_t)FILE_BYTES) == 0;
+    uint64_t token = 0;
+    bool good = w->heads && w->file >= 0 && draw(&token) &&
+                posix_fallocate(w->file, 0, (off_t)FILE_BYTES) == 0;
     if (good) {
         w->heads[rank] = map(w->file);
     }
@@ -90,6 +103,7 @@ struct window *window_create(uint32_t rank, uint32_t ranks) {
     }
     w->heads[rank]->magic = MAGIC;
     w->heads[rank]->rank = rank;
+    w->heads[rank]->token = token;
     return w;
 }
 
@@ -112,7 +126,9 @@ void window_destroy(struct window **window) {
 }
 
 struct window_key window_key(const struct window *w) {
-    return (struct window_key){.pid = (int32_t)getpid(), .file = w ? w->file : -1};
+    return (struct window_key){.pid = (int32_t)getpid(),
+                               .file = w ? w->file : -1,
+                               .token = w ? w->heads[w->rank]->token : 0};
 }
 
 bool window_open(struct window *w, const struct window_key *keys) {
@@ -128,11 +144,16 @@ bool window_open(struct window *w, const struct window_key *keys) {
         }
         // Of a file that is shorter, which is another's, no byte may be touched.
         bool whole = lseek(file, 0, SEEK_END) == (off_t)FILE_BYTES;
-        w->heads[r] = whole ? map(file) : NULL;
+        struct head *head = whole ? map(file) : NULL;
         close(file);
-        if (!w->heads[r] || w->heads[r]->magic != MAGIC || w->heads[r]->rank != r) {
+        if (!head) {
             return false;
         }
+        if (head->magic != MAGIC || head->rank != r || head->token != keys[r].token) {
+            munmap(head, FILE_BYTES);
+            return false;
+        }
+        w->heads[r] = head;
     }
     return w != NULL;
 }

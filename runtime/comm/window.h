@@ -20,9 +20,11 @@
 
 struct window;
 
-// What the others need to know of a rank to see its file.
+// What the others need to know of a rank to see its file. Numbers of processes and names of
+// machines are not unique where there are containers: the token tells this file from another job's.
 struct window_key {
     int32_t pid, file;  // file below 0: it has none
+    uint64_t token;     // drawn by the system, and in the file too
 };
 
 // The own file; NULL where the system has no such files. Says nothing: there are messages.
@@ -30,7 +32,7 @@ struct window *window_create(uint32_t rank, uint32_t ranks);
 void window_destroy(struct window **window);
 
 struct window_key window_key(const struct window *window);
-// Opens those of all ranks. False: one cannot be seen from here.
+// Opens those of all ranks. False: one cannot be seen from here, or what is there is another file.
 bool window_open(struct window *window, const struct window_key *keys);
 
 // This rank's box of the exchange that comes, and those of all in the one that is under way.

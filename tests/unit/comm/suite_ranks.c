@@ -243,6 +243,37 @@ static void many_sums(void **state) {
     messages = false;
 }
 
+// ---- shared memory ----
+
+// Whether rank 0 of two opens what these keys name.
+static bool opens(struct window_key own, struct window *first, struct window_key other) {
+    return window_open(first, (struct window_key[]){own, other});
+}
+
+static void windows(void **state) {
+    struct window *first = window_create(0, 2), *second = window_create(1, 2);
+    struct window *alike = window_create(1, 2);  // as another job's second rank has it
+    (void)state;
+    assert_true(first && second && alike);
+    struct window_key own = window_key(first), right = window_key(second);
+    struct window_key wrong = right, theirs = window_key(alike), none = window_key(NULL);
+    assert_true(right.token != theirs.token && right.token != own.token);
+    assert_int_equal(none.file, -1);
+    wrong.token ^= 1;
+    assert_false(opens(own, first, wrong));
+    // The file of the other job under the numbers that were told.
+    theirs.token = right.token;
+    assert_false(opens(own, first, theirs));
+    assert_false(opens(own, first, own));  // of rank 0
+    assert_false(opens(own, first, none));
+    assert_true(opens(own, first, right));
+    strcpy(window_own(second), "of the second");
+    assert_string_equal(window_box(first, 1), "of the second");
+    window_destroy(&first);
+    window_destroy(&second);
+    window_destroy(&alike);
+}
+
 // ---- words ----
 
 static void differ_in_one(struct player *p, struct grt_comm *comm) {
@@ -510,7 +541,7 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),    TEST_CASE(many_sums),       TEST_CASE(agreements), TEST_CASE(votes),
-    TEST_CASE(silence), TEST_CASE(other_processes), TEST_CASE(launchers),
+    TEST_CASE(sums),    TEST_CASE(many_sums), TEST_CASE(agreements),      TEST_CASE(votes),
+    TEST_CASE(windows), TEST_CASE(silence),   TEST_CASE(other_processes), TEST_CASE(launchers),
 };
 TEST_SUITE(ranks, false, cases);
