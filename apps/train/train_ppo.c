@@ -106,6 +106,7 @@ static const struct grt_trainer trainer = {
     .kind = "ppo",
     .all = GRT_ENDED_ITERATIONS,
     .tries_first = true,
+    .saves_together = true,
     .remedy = "A lower learning_rate may help",
     .advance = advance,
     .evaluate = evaluate,
@@ -298,8 +299,7 @@ static int open_ppo(void *self) {
         return COMMAND_CONFIG;
     }
     if (!grt_comm_all(t->trainer.comm, "see its own line",
-                      grt_ppo_prepare(t->task->ppo, t->task->trials)) ||
-        !grt_ppo_task_begin(t->task)) {
+                      grt_ppo_prepare(t->task->ppo, t->task->trials))) {
         return command_exit_of(grt_last_status());
     }
     if (t->file.archive && !t->file.resume &&

@@ -41,8 +41,6 @@ struct grt_ppo_task {
 GRT_API struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc);
 GRT_API void grt_ppo_task_destroy(struct grt_ppo_task **task);
 
-// By all ranks, behind the word of each that its task is made.
-GRT_API bool grt_ppo_task_begin(struct grt_ppo_task *task);
 // As those of one learner, and of a team where there are several parts.
 GRT_API bool grt_ppo_task_iterate(struct grt_ppo_task *task, struct grt_ppo_report *report);
 GRT_API bool grt_ppo_task_environment(struct grt_ppo_task *task, double *seconds);
@@ -50,7 +48,7 @@ GRT_API bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archi
                                enum grt_ppo_part part);
 
 // Everything for a later run: grt_ppo_save(), the keys that were given, and the environment with
-// its settings; `env` is the text that it was opened by.
+// its settings; `env` is the text that it was opened by. Of several ranks all save at once.
 GRT_API bool grt_ppo_task_save(const struct grt_ppo_task *task, const char *env,
                                struct grt_archive *archive);
 // Keys that the config was not given become those of such a checkpoint. The number of parts does

@@ -9,8 +9,7 @@
 // Parts collect by themselves. Advantages are normalised, and observations, by the statistics of
 // all; a minibatch has the same share of every part, and its gradient is the mean over the rows of
 // all, summed in one tree by the number of the part. So the bits follow from the number of parts,
-// not of ranks. The state of all copies is gathered behind every iteration: what the first rank
-// saves is whole, whoever is gone.
+// not of ranks. The states of copies stay with their rank until something is saved.
 #ifndef GRT_PPO_TEAM_H
 #define GRT_PPO_TEAM_H
 
@@ -33,14 +32,13 @@ struct grt_ppo_team;
 // The learners were made with part and parts, in the order of ranks. NULL with a sentence.
 GRT_API struct grt_ppo_team *grt_ppo_team_create(const struct grt_ppo_team_desc *desc);
 GRT_API void grt_ppo_team_destroy(struct grt_ppo_team **team);
-// By all ranks, when each has its team: they tell each other the states of their copies.
-GRT_API bool grt_ppo_team_begin(struct grt_ppo_team *team);
 
 // As those of one learner. An iteration that a rank wants to give up, or in which one is lost, is
 // taken back by all.
 GRT_API bool grt_ppo_team_iterate(struct grt_ppo_team *team, struct grt_ppo_report *report);
 GRT_API bool grt_ppo_team_environment(struct grt_ppo_team *team, double *seconds);
-// An archive does not tell how many parts it was made by: tensors are those of all copies.
+// By all ranks: they tell each other the states of their copies. An archive does not tell how many
+// parts it was made by: tensors are those of all copies.
 GRT_API bool grt_ppo_team_save(struct grt_ppo_team *team, struct grt_archive *archive);
 GRT_API bool grt_ppo_team_load(struct grt_ppo_team *team, const struct grt_archive *archive,
                                enum grt_ppo_part part);

@@ -188,6 +188,8 @@ struct grt_trainer {
     enum grt_ending all;  // why it ends when all steps are done: EPOCHS, ITERATIONS
     bool tries_first;     // is evaluated before its first step too, and when it is resumed
     bool keeps_best;      // its best evaluation is kept besides the newest checkpoints
+    // save() is an exchange between all ranks: where one is gone, the checkpoint before is left.
+    bool saves_together;
     // Given, tensors that are not finite are not saved: they end the run, with this advice. NULL:
     // the trainer sees to that itself.
     const char *remedy;

@@ -84,16 +84,8 @@ void grt_ppo_team_destroy(struct grt_ppo_team **team) {
     free(t->blocks);
     free(t->losses);
     free(t->worlds);
-    free(t->next);
     free(t);
     *team = NULL;
-}
-
-bool grt_ppo_team_begin(struct grt_ppo_team *team) {
-    if (!team) {
-        return grt_fail(GRT_INVALID, "grt_ppo_team_begin: no team");
-    }
-    return grt_comm_ranks(team->comm) == 1 || ppo_team_gather_worlds(team);
 }
 
 // ---- what ranks tell each other ----
@@ -375,10 +367,6 @@ static bool conclude(struct grt_ppo_team *team, double begun, const double sums[
         return false;
     }
     report_totals(team, report);
-    // The last thing: all have done the iteration, or it is taken back.
-    if (grt_comm_ranks(team->comm) > 1 && !ppo_team_gather_worlds(team)) {
-        return lost(team) && take_back(team, report);
-    }
     report->seconds = grt_seconds() - begun;
     for (uint32_t k = 0; k < team->count; k++) {
         struct grt_ppo *ppo = team->learners[k];

@@ -15,15 +15,13 @@ struct grt_ppo_team {
     // What the rows of each part came to, and its losses: [all].
     uint32_t words;  // of a block: rows that count | totals | sums | moments
     float *blocks;
-    double *losses;  // [all][PPO_STATS]
-    // States of the copies, [all]: those of the newest iteration that all have done.
-    char *worlds, *next;   // and where the newer ones come to
+    double *losses;        // [all][PPO_STATS]
+    char *worlds;          // room for the states of the copies, [all]
     uint64_t world_bytes;  // of a part
     bool compared;         // the weights, before the first iteration
 };
 
-// Room for the states, and what all ranks have now.
+// Room for the states.
 bool ppo_team_worlds_make(struct grt_ppo_team *team);
-bool ppo_team_gather_worlds(struct grt_ppo_team *team);
 
 #endif

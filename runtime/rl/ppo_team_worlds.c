@@ -26,15 +26,14 @@ bool ppo_team_worlds_make(struct grt_ppo_team *team) {
         team->world_bytes += grt_tensor_bytes(t);
     }
     team->worlds = calloc(team->all, team->world_bytes);
-    team->next = calloc(team->all, team->world_bytes);
-    return (team->worlds && team->next) ||
+    return team->worlds ||
            grt_fail(GRT_NO_MEMORY, "no host memory for the state of %u parts", team->all);
 }
 
-static bool read_own(struct grt_ppo_team *team, char *worlds) {
+static bool read_own(struct grt_ppo_team *team) {
     const struct grt_tensor *t;
     for (uint32_t k = 0; k < team->count; k++) {
-        char *to = part_of(team, worlds, team->first + k);
+        char *to = part_of(team, team->worlds, team->first + k);
         for (uint32_t i = 0; (t = world_at(team->learners[k], i)); i++) {
             if (!grt_buf_read(t->range.buf, t->range.offset, to, grt_tensor_bytes(t))) {
                 return false;
@@ -42,17 +41,6 @@ static bool read_own(struct grt_ppo_team *team, char *worlds) {
             to += grt_tensor_bytes(t);
         }
     }
-    return true;
-}
-
-bool ppo_team_gather_worlds(struct grt_ppo_team *team) {
-    if (!read_own(team, team->next) ||
-        !grt_comm_gather(team->comm, team->next, team->count * team->world_bytes)) {
-        return false;
-    }
-    char *newer = team->next;
-    team->next = team->worlds;
-    team->worlds = newer;
     return true;
 }
 
@@ -72,8 +60,10 @@ bool grt_ppo_team_save(struct grt_ppo_team *team, struct grt_archive *archive) {
     }
     char name[GRT_ARCHIVE_NAME];
     const struct grt_tensor *t;
-    bool ok = grt_ppo_save_own(team->learners[0], archive) &&
-              (grt_comm_ranks(team->comm) > 1 || read_own(team, team->worlds));
+    // The exchange first: a rank that fails behind it keeps nobody waiting.
+    bool ok = read_own(team) &&
+              grt_comm_gather(team->comm, team->worlds, team->count * team->world_bytes) &&
+              grt_ppo_save_own(team->learners[0], archive);
     uint64_t at = 0;
     for (uint32_t i = 0; ok && (t = world_at(team->learners[0], i)); i++) {
         const uint64_t shape[2] = {t->shape[0], t->shape[1] * team->all};

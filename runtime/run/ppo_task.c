@@ -380,14 +380,6 @@ void grt_ppo_task_destroy(struct grt_ppo_task **task) {
 
 // ---- learning ----
 
-bool grt_ppo_task_begin(struct grt_ppo_task *task) {
-    struct task *t = (struct task *)task;
-    if (!t) {
-        return grt_fail(GRT_INVALID, "grt_ppo_task_begin: no task");
-    }
-    return !t->team || grt_ppo_team_begin(t->team);
-}
-
 bool grt_ppo_task_iterate(struct grt_ppo_task *task, struct grt_ppo_report *report) {
     struct task *t = (struct task *)task;
     return t && t->team ? grt_ppo_team_iterate(t->team, report)

@@ -301,7 +301,12 @@ static enum grt_ending finish(struct grt_run *run, bool failed) {
     // A checkpoint of this step may be older than the end of the time, which the one that is left
     // has to tell.
     if (moved && (run->saved_step != run->place.step || ended == GRT_ENDED_MAX_TIME)) {
-        run_keep_save(run, true);
+        if (run_keep_whole(run)) {
+            run_keep_save(run, true);
+        }
+        if (!run_keep_whole(run)) {
+            run_keep_older(run);
+        }
     }
     return run->nonfinite            ? GRT_ENDED_NONFINITE
            : failed                  ? GRT_ENDED_FAILED
@@ -373,6 +378,7 @@ enum grt_ending grt_run_go(struct grt_run *run) {
     }
     run->began = run->write_time = grt_seconds();
     run_keep_begin(run);
+    run_keep_origin(run);
     tell_start(run);
     grt_runlog_settings(run->log, run->start.config);
     run->ended = !first ? loop(run) : run_keep_clear(run) ? finish(run, false) : GRT_ENDED_FAILED;

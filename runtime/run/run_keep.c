@@ -224,9 +224,6 @@ static struct grt_archive *make_archive(struct grt_run *run) {
     if (!good) {
         grt_archive_destroy(&archive);
     }
-    if (good) {
-        tell_spread(run, archive);
-    }
     return archive;
 }
 
@@ -358,10 +355,12 @@ bool run_keep_finish(struct grt_run *run) {
 void run_keep_save(struct grt_run *run, bool now) {
     bool best = run->pending_best && run->pending_best_step == run->place.step;
     struct grt_archive *made = best ? run->pending_best : make_archive(run);
-    run->unmade = !made;
-    if (run->unmade) {
+    run->unmade = !made && run_keep_whole(run);
+    if (!made) {
         return;  // the one that waits is still good
     }
+    tell_spread(run, made);
+    grt_archive_destroy(&run->origin);
     run_drop(&run->pending, run->pending_best);
     run->pending = made;
     run->pending_step = run->place.step;
@@ -378,9 +377,42 @@ void run_keep_best(struct grt_run *run) {
     struct grt_archive *made = make_archive(run);
     run->best_unmade = !made;
     if (made) {
+        tell_spread(run, made);
         run_drop(&run->pending_best, run->pending);
         run->pending_best = made;
         run->pending_best_step = run->place.step;
+    }
+}
+
+// ---- a rank that is gone ----
+
+bool run_keep_whole(const struct grt_run *run) {
+    return !run->start.trainer->saves_together || !(grt_comm_stop(run->desc.comm) & GRT_STOP_LOST);
+}
+
+void run_keep_origin(struct grt_run *run) {
+    bool several = grt_comm_ranks(run->desc.comm) > 1;
+    if (!several || !run->start.trainer->saves_together || run->saved_step != RUN_UNSAVED) {
+        return;
+    }
+    run->origin = make_archive(run);
+    if (!run_writes(run)) {
+        grt_archive_destroy(&run->origin);
+    }
+}
+
+void run_keep_older(struct grt_run *run) {
+    char text[160];
+    if (run->origin) {
+        run->pending = run->origin;
+        run->pending_step = run->saved_step = run->start_step;
+        run->origin = NULL;
+    }
+    if (run->saved_step != RUN_UNSAVED && run->saved_step != run->place.step) {
+        snprintf(text, sizeof text,
+                 "step %llu went with the rank that is gone: the checkpoint is that of step %llu",
+                 (unsigned long long)run->place.step, (unsigned long long)run->saved_step);
+        grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
     }
 }
 
@@ -406,5 +438,6 @@ void run_keep_close(struct grt_run *run) {
     run_write_end(&run->writing);
     run_drop(&run->pending, run->pending_best);
     grt_archive_destroy(&run->pending_best);
+    grt_archive_destroy(&run->origin);
     grt_lock_release(&run->lock);
 }

@@ -70,6 +70,8 @@ struct grt_run {
     // Made and not yet handed over to the writer, since one is on its way or was a moment ago; a
     // newer one takes its place.
     struct grt_archive *pending, *pending_best;
+    // What a run of saves_together begins with, until its first checkpoint.
+    struct grt_archive *origin;
     uint64_t pending_best_step;
     uint64_t pending_step;
     double write_time;  // of the newest
@@ -99,6 +101,12 @@ void run_keep_begin(struct grt_run *run);
 void run_keep_save(struct grt_run *run, bool now);
 // Besides, as the best so far.
 void run_keep_best(struct grt_run *run);
+// Whether all that a checkpoint has is still there: part of it may have gone with a rank.
+bool run_keep_whole(const struct grt_run *run);
+// Before the first step: what can be left where a rank is gone before the first checkpoint.
+void run_keep_origin(struct grt_run *run);
+// What is not whole is not saved: the checkpoint before is left, and that is said.
+void run_keep_older(struct grt_run *run);
 // Hands over what waits, once the writer has nothing to do and the last one is long enough ago.
 // Says what came of the one before.
 void run_keep_due(struct grt_run *run);

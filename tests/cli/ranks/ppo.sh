@@ -105,8 +105,15 @@ kill -KILL "$victim"
 ends "137 75" "rank 1 got SIGKILL"
 told "^gpurt: error: rank 1 \(ref:0 .*, process $victim on .*\) has ended"
 told "interrupted; the checkpoint is in KILL.h5"
+# The states of its copies went with it: before the first checkpoint there is what the run began with.
+told "the checkpoint is that of step 0$"
 # Any number of ranks that divides the parts goes on; how many parts there are is in the file.
-ranks 0 4 train ppo --resume KILL.h5 --iterations 20 --evaluate-every 20 --device ref
+begin_ranks 4 train ppo --resume KILL.h5 --iterations 20 --evaluate-every 20 --checkpoint-interval 4 --device ref --log again.jsonl
+wait_for "row 7" rows again.jsonl 7
+kill -KILL "$(rank_pid 3)"
+ends "137 75" "rank 3 got SIGKILL"
+told "the checkpoint is that of step (4|8|12|16)$"
+ranks 0 2 train ppo --resume KILL.h5 --iterations 20 --evaluate-every 20 --checkpoint-interval 20 --device ref
 same whole.h5 KILL.h5
 begin "${long[@]}" --device ref,ref --iterations 100000 --checkpoint asked.h5 --log asked.jsonl
 wait_for "row 4" rows asked.jsonl 4

@@ -218,13 +218,18 @@ static const struct arrival of_ppo[] = {
     {"schedule=linear", WHOLE, PPO(optim.schedule), GRT_SCHEDULE_LINEAR},
 };
 
-static struct grt_ppo_task *task_of(struct grt_config *c, const char *const *pairs) {
+static struct grt_ppo_task *rank_task_of(struct grt_config *c, const char *const *pairs,
+                                         struct grt_comm *comm) {
     grt_config_init_for(c, GRT_CONFIG_OF_PPO);
     for (; *pairs; pairs++) {
         assert_true(grt_config_override(c, *pairs));
     }
-    return grt_ppo_task_create(
-        grt_ppo_task_desc(.dev = test.dev, .config = c, .env = grt_env_find("cartpole")));
+    return grt_ppo_task_create(grt_ppo_task_desc(.dev = test.dev, .config = c,
+                                                 .env = grt_env_find("cartpole"), .comm = comm));
+}
+
+static struct grt_ppo_task *task_of(struct grt_config *c, const char *const *pairs) {
+    return rank_task_of(c, pairs, NULL);
 }
 
 #define SMALL "hidden=4", "depth=1", "evaluate_envs=2"
@@ -349,7 +354,6 @@ static void copies_of_parts(void **state) {
             &c, PAIRS(SMALL, "num_envs=8", "rollout_steps=3", k ? "micro_batches=4" : "seed=0"));
         archives[k] = grt_archive_create();
         assert_non_null(task);
-        assert_true(grt_ppo_task_begin(task));
         assert_true(grt_ppo_task_save(task, "cartpole", archives[k]));
         grt_ppo_task_destroy(&task);
     }
@@ -366,6 +370,83 @@ static void copies_of_parts(void **state) {
     assert_true(found > 0);
     grt_archive_destroy(&archives[0]);
     grt_archive_destroy(&archives[1]);
+}
+
+// ---- another rank that tells whatever this one does ----
+
+struct mirror {
+    uint32_t exchanges;
+    uint64_t bytes;  // that this rank has told
+};
+
+static bool two_ranks(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
+    (void)self, (void)why;
+    *rank = 0;
+    *ranks = 2;
+    return true;
+}
+
+static bool gather(void *self, void *all, size_t each) {
+    struct mirror *m = self;
+    m->exchanges++;
+    m->bytes += each;
+    memcpy((char *)all + each, all, each);
+    return true;
+}
+
+static bool spread(void *self, const void *out, void *in, size_t each) {
+    memcpy(in, out, each);
+    return gather(self, in, each);
+}
+
+static bool over(void *self, bool *is_over) {
+    (void)self;
+    *is_over = true;
+    return true;
+}
+
+static void end(void *self) {
+    (void)self;
+}
+
+// An iteration tells sums and gradients, however many copies there are; their states are told where
+// they are saved, once.
+static void states_of_ranks(void **state) {
+    (void)state;
+    uint64_t told[2];
+    for (int k = 0; k < 2; k++) {
+        struct mirror m = {0};
+        const struct grt_transport table = {
+            GRT_TRANSPORT_VERSION, "a mirror", &m, two_ranks, gather, spread, over, end};
+        struct grt_comm *comm =
+            grt_comm_start(grt_comm_desc(.transport = &table, .messages = true));
+        struct grt_config c;
+        struct grt_ppo_report r;
+        struct grt_ppo_task *task = rank_task_of(
+            &c,
+            PAIRS(SMALL, "rollout_steps=4", "update_epochs=1", k ? "num_envs=24" : "num_envs=8"),
+            comm);
+        // Before the first the weights are compared.
+        assert_true(task && grt_ppo_task_iterate(task, &r));
+        m.bytes = 0;
+        assert_true(grt_ppo_task_iterate(task, &r) && !r.stopped && r.iteration == 2);
+        told[k] = m.bytes;
+        m = (struct mirror){0};
+        struct grt_archive *archive = grt_archive_create();
+        assert_true(grt_ppo_task_save(task, "cartpole", archive));
+        uint64_t states = 0;
+        for (uint32_t i = 0; i < archive->tensor_count; i++) {
+            const struct grt_archive_tensor *t = &archive->tensors[i];
+            states += strncmp(t->name, "worlds/", 7) == 0 ? t->bytes : 0;
+        }
+        assert_int_equal(m.exchanges, 1);
+        assert_true(m.bytes > 0 && states == 2 * m.bytes);
+        grt_archive_destroy(&archive);
+        grt_ppo_task_destroy(&task);
+        grt_comm_end(&comm, true);
+    }
+    assert_true(told[0] > 0);
+    assert_int_equal(told[1], told[0]);
 }
 
 // ---- steps of a run ----
@@ -508,8 +589,10 @@ static void rates_of_runs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks), TEST_CASE(keys_of_learners),
-    TEST_CASE(keys_of_ppo),        TEST_CASE(sizes_of_ppo),     TEST_CASE(recalled_by_ppo),
-    TEST_CASE(copies_of_parts),    TEST_CASE(rates_of_runs),    TEST_CASE(validations_and_limits),
+    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks),
+    TEST_CASE(keys_of_learners),   TEST_CASE(keys_of_ppo),
+    TEST_CASE(sizes_of_ppo),       TEST_CASE(recalled_by_ppo),
+    TEST_CASE(copies_of_parts),    TEST_CASE(states_of_ranks),
+    TEST_CASE(rates_of_runs),      TEST_CASE(validations_and_limits),
 };
 TEST_SUITE(tasks, true, cases);
