@@ -9,16 +9,29 @@
 
 #include "gpurt/gpurt.h"
 
+// Of this boot of the machine; "": the system has none.
+static void read_boot(char id[40]) {
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    id[0] = '\0';
+    if (file) {
+        if (fscanf(file, "%39s", id) != 1) {
+            id[0] = '\0';
+        }
+        fclose(file);
+    }
+}
+
 void peer_describe(struct peer *peer, const char *device) {
-    char space[32] = "";
+    char space[32] = "", boot[40];
     *peer = (struct peer){.pid = (int32_t)getpid()};
     if (gethostname(peer->host, sizeof peer->host - 1) != 0) {
         snprintf(peer->host, sizeof peer->host, "?");
     }
-    // Two containers of one host may have the same name and other numbers.
+    // Two hosts, and two containers of one, may have the same name and other processes.
     ssize_t length = readlink("/proc/self/ns/pid", space, sizeof space - 1);
     space[length > 0 ? length : 0] = '\0';
-    snprintf(peer->machine, sizeof peer->machine, "%.60s %s", peer->host, space);
+    read_boot(boot);
+    snprintf(peer->machine, sizeof peer->machine, "%.60s %s %s", peer->host, space, boot);
     snprintf(peer->device, sizeof peer->device, "%.95s", device ? device : "");
     snprintf(peer->version, sizeof peer->version, "%s", grt_version());
 }

@@ -11,7 +11,7 @@
 
 // What each rank tells the others when they meet.
 struct peer {
-    char machine[96];  // the same text: process numbers mean the same
+    char machine[144];  // the same text: process numbers mean the same
     char host[64];
     char device[96];
     char version[16];

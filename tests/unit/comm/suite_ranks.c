@@ -16,6 +16,7 @@
 #include "comm/peers.h"
 #include "comm/window.h"
 #include "gpurt/comm.h"
+#include "gpurt/gpurt.h"
 
 #define MOST 4
 #define COUNT 37                        // numbers of a leaf: no multiple of the ranks
@@ -396,6 +397,7 @@ static struct {
     const struct event *next;
     double begun;
     bool elsewhere, asked;
+    bool older;  // of another version
 } other;
 
 static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
@@ -414,6 +416,10 @@ static bool tell(void *self, void *all, size_t each) {
         peers[1].machine[0] = (char)(peers[0].machine[0] + other.elsewhere);
     } else {
         memcpy((char *)all + each, all, each);
+    }
+    // The first text that is compared behind who they are: its length, its digest, itself.
+    if (other.older && each > 16 && each != sizeof *peers) {
+        strcpy((char *)all + each + 16, "0.0.1");
     }
     other.begun = grt_seconds();
     return true;
@@ -492,6 +498,46 @@ static void other_processes(void **state) {
     assert_non_null(strstr(waits(late, false, true), "did not come to the stop"));
 }
 
+// Ranks of several versions do not begin.
+static void versions(void **state) {
+    const struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "a child", NULL, two, tell, spread, happens, end};
+    char wanted[96];
+    (void)state;
+    other.next = NULL;
+    other.elsewhere = false;
+    other.older = true;
+    test_log.expected += 1;
+    assert_null(grt_comm_start(grt_comm_desc(.device = "ref:0", .transport = &table)));
+    other.older = false;
+    assert_int_equal(grt_last_status(), GRT_CONFIG);
+    snprintf(wanted, sizeof wanted,
+             "differs in its version of gpurt from rank 0: '0.0.1' and not '%s'", grt_version());
+    assert_non_null(strstr(grt_last_error(), wanted));
+    struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = "ref:0", .transport = &table));
+    assert_non_null(comm);
+    grt_comm_end(&comm, true);
+}
+
+// ---- who is on this machine ----
+
+// Hosts of one name are told apart by their boot, containers by their space of process numbers.
+static void machines(void **state) {
+    struct peer one, other_one;
+    char boot[64] = "", space[64] = "";
+    (void)state;
+    peer_describe(&one, "ref:0");
+    peer_describe(&other_one, "ref:1");
+    assert_string_equal(one.machine, other_one.machine);
+    assert_int_equal(one.pid, getpid());
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
+    assert_true(file && fscanf(file, "%63s", boot) == 1);
+    fclose(file);
+    assert_true(readlink("/proc/self/ns/pid", space, sizeof space - 1) > 0);
+    assert_non_null(strstr(one.machine, boot));
+    assert_non_null(strstr(one.machine, space));
+}
+
 // ---- launchers ----
 
 static void launchers(void **state) {
@@ -541,7 +587,8 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),    TEST_CASE(many_sums), TEST_CASE(agreements),      TEST_CASE(votes),
-    TEST_CASE(windows), TEST_CASE(silence),   TEST_CASE(other_processes), TEST_CASE(launchers),
+    TEST_CASE(sums),     TEST_CASE(many_sums), TEST_CASE(agreements),      TEST_CASE(votes),
+    TEST_CASE(windows),  TEST_CASE(silence),   TEST_CASE(other_processes), TEST_CASE(versions),
+    TEST_CASE(machines), TEST_CASE(launchers),
 };
 TEST_SUITE(ranks, false, cases);
