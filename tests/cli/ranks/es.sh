@@ -67,6 +67,12 @@ OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0 \
     bare/gpurt "${es[@]}" --device ref --checkpoint u.h5 >out 2>err && wrong "no plugin, and yet it trains"
 told 'libgpurt-mpi.so.*libopenmpi'
 
+# Several devices without an mpirun to start them.
+(PATH=$(dirname "$gpurt") && "$gpurt" "${es[@]}" --device ref,ref --checkpoint u.h5 >out 2>err </dev/null)
+[ $? -eq 69 ] || wrong "without mpirun: exit code is not 69"
+told 'several devices want mpirun, and it cannot be started: .*openmpi-bin'
+[ ! -e u.h5 ] || wrong "no mpirun, and yet a checkpoint"
+
 # ---- a rank is gone ----
 long=(train es --env cartpole --num-envs 2 --num-dirs 8 --episode-length 40 --seed 5 --device ref
     --iterations 600 --evaluate-every 600)
