@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define BOX 1048576.0  // bytes that ranks of one machine exchange at a time (runtime/comm/window.h)
+
 double scaling_line_at(const struct scaling_line *line, double bytes) {
     return line->latency + (line->rate > 0 ? bytes / line->rate : 0);
 }
@@ -39,17 +41,26 @@ static struct cluster cluster_of(const struct link *link, double gpus) {
                             .network = SCALING_NETWORK_SHARE * link->network};
 }
 
-struct scaling_parts scaling_cluster_sum(const struct link *link, double gpus, double bytes) {
+double scaling_buckets(double bytes) {
+    return fmin(fmax(bytes / SCALING_BUCKET, 1), SCALING_BUCKETS);
+}
+
+struct scaling_parts scaling_cluster_sum(const struct link *link, double gpus, double bytes,
+                                         double pieces, double passes) {
     struct cluster c = cluster_of(link, gpus);
     double copy = bytes / (SCALING_COPY_SHARE * link->copy), machine = c.here * bytes;
     double inner = 2 * machine * (c.here - 1) / c.all, outer = machine * (c.all - c.here) / c.all;
-    return (struct scaling_parts){
-        .readback = copy,
-        .host = machine * (4 + 3 * (c.all - 1) / c.all) / c.memory,
-        .network =
-            (c.all - 1 + log2(c.all)) * c.latency + 2 * (inner / c.memory + outer / c.network),
-        .upload = copy,
-    };
+    struct scaling_parts p = {.readback = copy, .upload = copy};
+    if (c.all > c.here) {
+        passes += 3 * (c.all - 1) / c.all + 2 / c.all + 2;
+        p.network = pieces * (c.all - 1 + log2(c.all)) * c.latency +
+                    2 * (inner / c.memory + outer / c.network);
+    } else {
+        passes += c.all > 2 ? 5 + 1 / c.all : 5;
+        p.network = (c.all > 2 ? 2 : 1) * fmax(ceil(bytes / BOX), pieces) * c.latency;
+    }
+    p.host = machine * passes / c.memory;
+    return p;
 }
 
 struct scaling_parts scaling_cluster_gather(const struct link *link, double gpus, double bytes) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an exchange between ranks takes, as gpurt makes it (runtime/comm): every rank reads its
-// gradients back, sends a slice to each other rank, sums its own slice of all, gathers the sums,
+// gradients back, gives slices of them to the others, sums its own slice of all, gathers the sums,
 // and sends them to its device. Results of evolution strategies are gathered alone.
 //
 //     readback = latency + bytes / rate                        device to host, and upload back
-//     host     = bytes / rate                                  passes over all, sums of a slice
+//     host     = bytes / rate                                  reads and writes of the host
 //     network  = latency + bytes / rate                        slices to all, sums from all
 //     step     = compute + readback + host + network + upload
 #ifndef APPS_ESTIMATE_SCALING_H
@@ -41,14 +41,26 @@ double scaling_overlap(double step, double compute, double alone);
 #define SCALING_INNER_LATENCY 1e-6  // of a message within a machine
 #define SCALING_BACKWARD (2.0 / 3)  // of a step: no more of an exchange than that is hidden
 
-// Sums of `bytes` of every one of `gpus` GPUs, a power of two, by the exchange of runtime/comm. It
-// knows nothing of machines: every rank sends a slice to every other, and gathers all.
+// Gradients are exchanged in so many pieces of so many bytes (runtime/learn/share.c).
+#define SCALING_BUCKET (4.0 * 1048576)
+#define SCALING_BUCKETS 24
+double scaling_buckets(double bytes);
+
+// Sums of `bytes` of every one of `gpus` GPUs, a power of two, in so many pieces, by the exchange of
+// runtime/comm; `passes` are those of the caller over the bytes on the host, besides.
 //
 //     copy     bytes / copy rate, twice
-//     host     of all GPUs of a machine: 4 passes over the bytes, 3 over what is added up
-//     network  (N - 1 + log2 N) messages, and twice the slices of others: of G GPUs of a machine
-//              (G - 1) / N by the memory, read and written, and (N - G) / N by the network
-struct scaling_parts scaling_cluster_sum(const struct link *link, double gpus, double bytes);
+// N GPUs of one machine, in memory that they share:
+//     host     of all: reads the bytes, writes them into a box, reads two boxes and writes the sum,
+//              5 passes; more than two ranks also write their slice into the box, 1 / N
+//     network  waits for all, one for every MiB, and two where there are more than two
+// of several machines, which know nothing of who is near:
+//     host     of all GPUs of a machine: 3 passes over what is added up, (N - 1) / N, 2 over the
+//              own slice, 1 / N, 2 over the sums
+//     network  (N - 1 + log2 N) messages a piece, and twice the slices of others: of G GPUs of a
+//              machine (G - 1) / N by the memory, read and written, and (N - G) / N by the network
+struct scaling_parts scaling_cluster_sum(const struct link *link, double gpus, double bytes,
+                                         double pieces, double passes);
 // Every GPU gets the `bytes` of all others.
 struct scaling_parts scaling_cluster_gather(const struct link *link, double gpus, double bytes);
 // Seconds of an exchange behind backward.

@@ -25,8 +25,10 @@ static const struct workload {
     } cells[4];          // that tell the row
     double bytes;        // of one exchange; 0: of the results of directions
     uint32_t exchanges;  // in a step
-    double states;       // bytes of a GPU that all others get once in a step
-    bool hides;          // behind backward
+    uint32_t words;      // exchanges of some bytes in a step: votes, sums of rows, losses
+    double passes;       // over the bytes of an exchange on the host, besides those of the sum
+    double states;       // bytes of a GPU that all others get where a checkpoint is due
+    bool hides;          // behind backward, in buckets
 } workloads[] = {
     {.name = "data parallel",
      .suite = "images",
@@ -34,23 +36,28 @@ static const struct workload {
      .cells = {{"resolution", 32}, {"batch", 1024}},
      .bytes = 4 * 11173962.0,
      .exchanges = 1,
+     .words = 1,
      .hides = true},
     {.name = "es",
      .suite = "rollout",
      .what = "the standing robot, 64 directions of 1,024 environments a GPU; returns and sums",
      .cells = {{"num_envs", 1024}, {"num_dirs", 64}},
-     .exchanges = 1},
+     .exchanges = 1,
+     .words = 1},
     {.name = "ppo",
      .suite = "ppo",
      .what = "ten UAVs, 4,096 copies a GPU, f16; gradients of 37,130 parameters, 16 times, and "
-             "the states of all copies, 468 B each",
+             "every tenth iteration the states of all copies, 468 B each",
      .cells = {{"num_envs", 4096}, {"agents", 10}},
      .bytes = 4 * 37130.0,
      .exchanges = 16,
+     .words = 16 + 1 + 2,
+     .passes = 4,
      .states = 4096 * 468.0},
 };
 #define WORKLOADS (sizeof workloads / sizeof *workloads)
 #define ES_DIRS 64
+#define SAVE_EVERY 10  // iterations of PPO, where nothing else is said
 
 bool estimate_read_gpus(const char *text, void *into, char why[RANGES_WHY]) {
     struct ranges *list = into;
@@ -150,13 +157,17 @@ static struct scaling_parts parts_of(const struct workload *w, const struct link
     if (gpus <= 1) {
         return (struct scaling_parts){0};
     }
-    struct scaling_parts p = w->bytes > 0 ? scaling_cluster_sum(link, gpus, w->bytes)
-                                          : scaling_cluster_gather(link, gpus, es_bytes());
+    // The rest behind the buckets is a piece too.
+    double pieces = w->hides ? ceil(scaling_buckets(w->bytes)) + 1 : 1;
+    struct scaling_parts p = w->bytes > 0
+                                 ? scaling_cluster_sum(link, gpus, w->bytes, pieces, w->passes)
+                                 : scaling_cluster_gather(link, gpus, es_bytes());
     double many = w->exchanges;
     p = (struct scaling_parts){many * p.readback, many * p.host, many * p.network, many * p.upload};
+    p.network += w->words * scaling_cluster_gather(link, gpus, 0).network;
+    p.readback += w->states / SAVE_EVERY / (SCALING_COPY_SHARE * link->copy);
     if (w->states > 0) {
-        p.readback += w->states / (SCALING_COPY_SHARE * link->copy);
-        p.network += scaling_cluster_gather(link, gpus, w->states).network;
+        p.network += scaling_cluster_gather(link, gpus, w->states).network / SAVE_EVERY;
     }
     return p;
 }

@@ -61,15 +61,13 @@ static bool read_ranks(const char *text, void *into, char why[RANGES_WHY]) {
 }
 
 static bool read_train(const char *text, void *into, char why[RANGES_WHY]) {
-    static const char *const known[] = {"supervised", "classify", "es"};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (strcmp(text, known[i]) == 0) {
-            *(const char **)into = text;
-            return true;
-        }
+    const struct scaling_kind *kind = scaling_kind_of(text);
+    if (!kind) {
+        snprintf(why, RANGES_WHY, "known are supervised, classify, es and ppo");
+        return false;
     }
-    snprintf(why, RANGES_WHY, "known are supervised, classify and es");
-    return false;
+    *(const struct scaling_kind **)into = kind;
+    return true;
 }
 
 static bool read_whole(const char *text, uint64_t min, uint64_t max, void *into,
@@ -112,20 +110,21 @@ static const struct option_row own_options[] = {
      .read = read_ranks,
      .at = AT(ranks)},
     {.name = "train",
-     .value = "supervised|classify|es",
+     .value = "supervised|classify|es|ppo",
      .help = "what is trained",
      .fallback = "supervised",
      .read = read_train,
-     .at = AT(train)},
+     .at = AT(kind)},
     {.name = "env",
      .value = "NAME|FILE.k",
-     .help = "environment of es",
+     .help = "environment of es and ppo",
      .fallback = "cartpole",
      .read = options_read_text,
      .at = AT(env)},
     {.name = "batch-size",
      .value = "N",
-     .help = "samples of a step of all ranks together; of es directions (default: 1024, of es 64)",
+     .help = "samples of a step of all ranks together; of es directions, of ppo copies of the "
+             "environment (default: 1024, of es and ppo 64)",
      .read = read_batch,
      .at = AT(batch)},
     {.name = "steps",
@@ -153,7 +152,7 @@ static bool print_row(struct scaling_bench *b, const struct scaling_row *r, doub
     double foreseen = scaling_sum(&r->parts) - r->hidden;
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_KIND] = TABLE_CELL(.text = "step"),
-        [COLUMN_TRAIN] = TABLE_CELL(.text = b->train),
+        [COLUMN_TRAIN] = TABLE_CELL(.text = b->kind->name),
         [COLUMN_PARAMETERS] = TABLE_CELL(.count = (uint64_t)r->parameters),
         [COLUMN_BATCH] = TABLE_CELL(.count = b->batch),
         [COLUMN_RANKS] = TABLE_CELL(.count = r->ranks),
@@ -197,7 +196,7 @@ static bool print_verdict(struct scaling_bench *b, const struct scaling_row *row
         odd = share > DOUBTED ? &rows[i] : odd;
     }
     double faster = one->seconds / best->seconds;
-    const char *what = scaling_is_es(b) ? "an iteration" : "a step";
+    const char *what = b->kind->iterates ? "an iteration" : "a step";
     if (odd) {
         snprintf(text, sizeof text,
                  "not judged: %u ranks cannot be %.2f times as fast as one, so the times are not "
@@ -221,10 +220,11 @@ static bool print_verdict(struct scaling_bench *b, const struct scaling_row *row
 static bool divides(const struct scaling_bench *b) {
     for (size_t i = 0; i < b->ranks.count; i++) {
         uint64_t n = b->ranks.values[i];
-        if (b->batch % n != 0 || (!scaling_is_es(b) && (n & (n - 1)) != 0)) {
+        bool sums = b->kind->exchange != SCALING_RESULTS;
+        if (b->batch % n != 0 || (sums && (n & (n - 1)) != 0)) {
             talk_error("%u %s are not shared out over %llu ranks equally%s", b->batch,
-                       scaling_is_es(b) ? "directions" : "samples", (unsigned long long)n,
-                       scaling_is_es(b) ? "" : ", whose number is a power of two");
+                       b->kind->parts, (unsigned long long)n,
+                       sums ? ", whose number is a power of two" : "");
             return false;
         }
     }
@@ -296,7 +296,7 @@ static int measure(struct scaling_bench *b, int argc, char **argv) {
     }
     uint64_t samples = (uint64_t)(SCALING_EPOCH * (double)b->batch / (1 - VALIDATION)) + 1;
     bool good =
-        folder_make(b) && (scaling_is_es(b) || bench_source_make(&b->source, samples, FEATURES));
+        folder_make(b) && (b->kind->iterates || bench_source_make(&b->source, samples, FEATURES));
     if (good) {
         struct table_desc desc = {.output = &output,
                                   .format = b->common.format,
@@ -354,14 +354,14 @@ int bench_scaling(int argc, char **argv) {
         code = options_parse(&desc, argc, argv, &b->common, words, &b->word_count);
         b->words = words;
         if (code < 0 && !b->batch) {
-            b->batch = scaling_is_es(b) ? 64 : 1024;
+            b->batch = b->kind->batch;
         }
         if (code < 0 && !b->probe && grt_comm_launched(NULL)) {
             talk_error("gpurt bench scaling starts its ranks itself: leave mpirun out, or give "
                        "--probe");
             code = COMMAND_USAGE;
         }
-        if (code < 0 && !b->probe && strcmp(b->train, "classify") == 0 && !b->source.path) {
+        if (code < 0 && !b->probe && strcmp(b->kind->name, "classify") == 0 && !b->source.path) {
             talk_error("--train classify wants --data FILE");
             code = COMMAND_USAGE;
         }

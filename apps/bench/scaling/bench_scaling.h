@@ -17,15 +17,27 @@
 #define SCALING_RANKS 256
 #define SCALING_EPOCH 16  // steps of an epoch of synthetic data,
 #define SCALING_CHUNK 4   // and of a sample: rows of the log stand so far apart
-// Gradients are exchanged in so many pieces of so many bytes (runtime/learn/share.c).
-#define SCALING_BUCKET (4.0 * 1048576)
-#define SCALING_BUCKETS 24
+
+// How a training is shared out, and what its ranks exchange.
+enum scaling_exchange {
+    SCALING_GRADIENTS,   // of a step, in buckets, behind backward
+    SCALING_RESULTS,     // of directions: gathered
+    SCALING_MINIBATCHES  // gradients of each of an iteration
+};
+struct scaling_kind {
+    const char *name;  // "supervised"
+    enum scaling_exchange exchange;
+    bool iterates;      // a step is an iteration, in an environment, with no data
+    uint32_t batch;     // unless --batch-size says otherwise
+    const char *parts;  // that are shared out: "samples"
+};
+const struct scaling_kind *scaling_kind_of(const char *name);
 
 struct scaling_bench {
     struct options common;  // first: see options.h
     struct ranges ranks;
-    const char *train;  // "supervised", "classify" or "es"
-    const char *env;    // of es
+    const struct scaling_kind *kind;  // of the training
+    const char *env;                  // of es and ppo
     struct bench_source source;
     uint32_t batch, steps;
     uint64_t probe;      // bytes; 0: no probe
@@ -38,16 +50,15 @@ struct scaling_bench {
     uint32_t wrong;
 };
 
-bool scaling_is_es(const struct scaling_bench *bench);
-
 // One number of ranks, or one process.
 struct scaling_row {
     uint32_t ranks;
     double parameters;
-    double bytes;     // of an exchange of each rank
-    double seconds;   // of a step, all together
-    double alone;     // of a step of a rank's part, as many processes at once without an exchange
-    double exchange;  // what a step takes longer than that
+    double bytes;      // of the exchanges of a step, of each rank
+    double exchanges;  // in a step
+    double seconds;    // of a step, all together
+    double alone;      // of a step of a rank's part, as many processes at once without an exchange
+    double exchange;   // what a step takes longer than that
     struct scaling_parts parts;  // predicted
     double overlap;              // of sums and work of the device, measured by the probe
     double hidden;               // predicted of host and network, behind backward

@@ -3,6 +3,7 @@
 // them, with a buffer in place of the gradients.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench_scaling.h"
 #include "cli/command.h"
@@ -55,7 +56,8 @@ struct probe {
     struct grt_graph *take, *give, *copy;
     float *slices;
     uint64_t count, room;
-    bool gathers;
+    enum scaling_exchange exchange;
+    float weight;     // of a part's rows
     uint32_t copies;  // on the device that take as long as the sums, about
     double times[PART_COUNT][MOST_ROUNDS];
     size_t rounds;
@@ -64,6 +66,7 @@ struct probe {
 
 static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
     p->count = (bytes + 3) / 4;
+    p->weight = 1;
     uint64_t ranks = grt_comm_ranks(p->comm);
     p->room = (p->count + ranks - 1) / ranks * ranks;
     p->slices = calloc(p->room, sizeof *p->slices);
@@ -116,11 +119,20 @@ static double time_sums(struct probe *p, uint32_t ranks) {
     return grt_seconds() - begun;
 }
 
-// Bucket by bucket, from where the device has left them to where it takes them.
+// From where the device has left them to where it takes them, behind the word of all that they go
+// on: bucket by bucket, or as PPO does, weighed by the rows of a part and then all at once.
 static bool sum(struct probe *p) {
     const float *down = grt_buf_host(p->down);
     float *up = grt_buf_host(p->up);
-    bool good = true;
+    bool good = grt_comm_vote(p->comm);
+    if (p->exchange == SCALING_MINIBATCHES) {
+        for (uint64_t i = 0; i < p->count; i++) {
+            p->slices[i] = down[i] * p->weight;
+        }
+        good = good && grt_comm_sum(p->comm, p->slices, p->slices, p->count);
+        memcpy(up, p->slices, p->count * sizeof *up);
+        return good;
+    }
     for (uint64_t at = 0; good && at < p->count; at += BUCKET) {
         uint64_t count = p->count - at < BUCKET ? p->count - at : BUCKET;
         good = grt_comm_sum(p->comm, down + at, up + at, count);
@@ -196,10 +208,11 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
     for (int i = 0; i < PART_COUNT; i++) {
         p->times[i][n] = 0;
     }
-    if (p->gathers) {
+    if (p->exchange == SCALING_RESULTS) {
         bool good = grt_comm_vote(p->comm);
         at[0] = grt_seconds();
-        good = good && grt_comm_gather(p->comm, p->slices, p->room / ranks * sizeof(float));
+        good = good && grt_comm_vote(p->comm) &&
+               grt_comm_gather(p->comm, p->slices, p->room / ranks * sizeof(float));
         p->times[PART_NETWORK][n] = grt_seconds() - at[0];
         return good;
     }
@@ -286,7 +299,7 @@ static int run(struct scaling_bench *bench, struct trainer *t, int argc, char **
     bool good = p != NULL;
     if (p) {
         p->comm = t->comm;
-        p->gathers = scaling_is_es(bench);
+        p->exchange = bench->kind->exchange;
         p->right = true;
         good = grt_comm_all(t->comm, "see its own line", make(p, t->dev, bench->probe)) &&
                measure(p, t->dev) && (!trainer_first(t) || print(bench, p, argc, argv, t->dev));

@@ -14,14 +14,27 @@
 #include "bench_scaling.h"
 #include "cli/command.h"
 #include "cli/talk.h"
+#include "gpurt/config.h"
 #include "gpurt/env.h"
 #include "gpurt/rollout.h"
 #include "train/trainer.h"
 
+#define PPO_BATCHES 4  // of an epoch, unless batch_size says otherwise (runtime/run/ppo_task.c)
 #define MOST_SECONDS 3600.0  // of a training: one that hangs does not keep the bench for ever
 
-bool scaling_is_es(const struct scaling_bench *bench) {
-    return strcmp(bench->train, "es") == 0;
+const struct scaling_kind *scaling_kind_of(const char *name) {
+    static const struct scaling_kind kinds[] = {
+        {"supervised", SCALING_GRADIENTS, false, 1024, "samples"},
+        {"classify", SCALING_GRADIENTS, false, 1024, "samples"},
+        {"es", SCALING_RESULTS, true, 64, "directions"},
+        {"ppo", SCALING_MINIBATCHES, true, 64, "copies"},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(name, kinds[i].name) == 0) {
+            return &kinds[i];
+        }
+    }
+    return NULL;
 }
 
 // ---- command lines ----
@@ -63,12 +76,12 @@ static const char *text(struct line *line, const char *format, ...) {
     return into;
 }
 
-// One training with this batch, or these directions; its log is FOLDER/NAME.jsonl.
+// One training with this batch, or these directions or copies; its log is FOLDER/NAME.jsonl.
 static void training(const struct scaling_bench *b, struct line *l, uint32_t batch,
                      const char *device, const char *name) {
     word(l, b->self);
     word(l, "train");
-    word(l, b->train);
+    word(l, b->kind->name);
     word(l, "--backend");
     word(l, b->common.backend);
     if (device && *device) {
@@ -77,12 +90,16 @@ static void training(const struct scaling_bench *b, struct line *l, uint32_t bat
     }
     word(l, "--log");
     word(l, text(l, "%s/%s.jsonl", b->folder, name));
-    if (scaling_is_es(b)) {
+    if (b->kind->iterates) {
+        bool ppo = b->kind->exchange == SCALING_MINIBATCHES;
         word(l, text(l, "--checkpoint=%s/%s.h5", b->folder, name));
         word(l, text(l, "--iterations=%u", b->steps));
         word(l, text(l, "--evaluate-every=%u", b->steps));
-        word(l, text(l, "--num-dirs=%u", batch));
+        word(l, text(l, "--%s=%u", ppo ? "num-envs" : "num-dirs", batch));
         word(l, text(l, "--env=%s", b->env));
+        if (ppo) {
+            word(l, text(l, "--checkpoint-interval=%u", b->steps));
+        }
     } else {
         word(l, "--data");
         word(l, b->source.path);
@@ -135,7 +152,7 @@ static bool run(const char *what, const struct line *line) {
 struct series {
     double seconds[STATS_MAX_SAMPLES];  // of a step, in the order of time
     size_t count;
-    double parameters;
+    double parameters, batch;  // as the first row of the log has them
 };
 
 static double field(const json_t *row, const char *key) {
@@ -144,11 +161,11 @@ static double field(const json_t *row, const char *key) {
 
 // Seconds of a step that ends a row. Supervised rows of a queued segment are told in one burst, so
 // that the time between them is that of the log: their rate shares the segment's time out. A row
-// of fewer steps than a whole one has the shorter batch that ends an epoch. Iterations of es are
-// waited for one by one.
+// of fewer steps than a whole one has the shorter batch that ends an epoch. Iterations are waited
+// for one by one.
 static double step_seconds(const json_t *row, double batch, double steps, double passed) {
-    double rate = field(row, "samples_per_s");
-    if (batch > 0) {
+    if (json_object_get(row, "samples_per_s")) {
+        double rate = field(row, "samples_per_s");
         return rate > 0 && steps == SCALING_CHUNK ? batch / rate : 0;
     }
     return steps > 0 ? passed / steps : 0;
@@ -156,7 +173,7 @@ static double step_seconds(const json_t *row, double batch, double steps, double
 
 // Rows that follow a row of the same epoch. The first pair still meets new graphs.
 static void read_rows(FILE *file, struct series *s) {
-    double step = 0, seconds = 0, epoch = 0, batch = 0;
+    double step = 0, seconds = 0, epoch = 0;
     bool any = false, first = true;
     char line[4096];
     while (fgets(line, sizeof line, file)) {
@@ -165,10 +182,10 @@ static void read_rows(FILE *file, struct series *s) {
         bool trains = event && strcmp(event, "train") == 0;
         if (event && strcmp(event, "start") == 0) {
             s->parameters = field(row, "parameters");
-            batch = field(row, "batch");  // of supervised training
+            s->batch = field(row, "batch");
         }
         double took =
-            step_seconds(row, batch, field(row, "step") - step, field(row, "seconds") - seconds);
+            step_seconds(row, s->batch, field(row, "step") - step, field(row, "seconds") - seconds);
         if (trains && any && field(row, "epoch") == epoch && took > 0 &&
             s->count < STATS_MAX_SAMPLES) {
             s->seconds[s->count] = took;
@@ -252,6 +269,28 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
     return good;
 }
 
+// A whole number among the words for the training, or its fallback; 0 where it is none, which the
+// training refuses.
+static double given(const struct scaling_bench *b, enum grt_config_key key) {
+    const char *value = grt_config_key_fallback(key, GRT_CONFIG_OF_PPO);
+    for (size_t i = 0; i < b->word_count; i++) {
+        char name[64];
+        size_t length = strcspn(b->words[i], "=");
+        snprintf(name, sizeof name, "%.*s", (int)length, b->words[i]);
+        if (b->words[i][length] && grt_config_key_find(GRT_CONFIG_OF_PPO, name) == key) {
+            value = b->words[i] + length + 1;
+        }
+    }
+    return value ? fmax(strtod(value, NULL), 0) : 0;
+}
+
+// Exchanges of an iteration of PPO: its epochs and, of the rows of a rank's part, its minibatches.
+static double minibatches(const struct scaling_bench *b, uint32_t ranks, double rows) {
+    double each = ceil(rows / ranks), size = given(b, GRT_CONFIG_BATCH_SIZE);
+    double batch = ceil(size > 0 ? size / ranks : each / PPO_BATCHES);
+    return given(b, GRT_CONFIG_UPDATE_EPOCHS) * ceil(each / fmax(batch, 1));
+}
+
 // What all directions tell: results, and two sums of each observation, of both sides. A file of the
 // user's, which is not read here, counts as cart-pole.
 static double es_bytes(const struct scaling_bench *b) {
@@ -275,7 +314,10 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
         row->spread = shown.spread;
         row->samples = (uint32_t)shown.count;
         row->parameters = s->parameters;
-        row->bytes = scaling_is_es(b) ? es_bytes(b) : 4 * s->parameters;
+        bool results = b->kind->exchange == SCALING_RESULTS;
+        row->exchanges =
+            b->kind->exchange == SCALING_MINIBATCHES ? minibatches(b, row->ranks, s->batch) : 1;
+        row->bytes = results ? es_bytes(b) : 4 * s->parameters * row->exchanges;
     }
     if (good && row->ranks > 1) {
         good = alone(b, row->ranks, &row->alone) && scaling_predict(b, row);
@@ -284,9 +326,9 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
         row->fitted_overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
     }
     // All but the last bucket can be summed while backward still runs.
-    double buckets = fmin(fmax(row->bytes / SCALING_BUCKET, 1), SCALING_BUCKETS);
+    bool hides = b->kind->exchange == SCALING_GRADIENTS;
     row->hidden = scaling_hidden(row->alone, row->parts.host + row->parts.network,
-                                 row->overlap * (1 - 1 / buckets));
+                                 hides ? row->overlap * (1 - 1 / scaling_buckets(row->bytes)) : 0);
     row->predicted = row->alone + scaling_sum(&row->parts) - row->hidden;
     free(s);
     return good;
@@ -306,7 +348,7 @@ static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double 
         word(&line, b->self);
         word(&line, "bench");
         word(&line, "scaling");
-        word(&line, text(&line, "--train=%s", b->train));
+        word(&line, text(&line, "--train=%s", b->kind->name));
         word(&line, text(&line, "--probe=%.0f", bytes));
         word(&line, text(&line, "--backend=%s", b->common.backend));
         if (b->common.device) {
@@ -333,7 +375,8 @@ static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double 
 
 // Of a quarter and of half the bytes: the whole exchange is foreseen, not measured twice.
 bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
-    double bytes[2] = {fmax(64, row->bytes / 4), fmax(128, row->bytes / 2)}, seconds[2][4];
+    double each = row->bytes / row->exchanges;
+    double bytes[2] = {fmax(64, each / 4), fmax(128, each / 2)}, seconds[2][4];
     double *parts[4] = {&row->parts.readback, &row->parts.host, &row->parts.network,
                         &row->parts.upload};
     if (!probe(b, row->ranks, bytes[0], seconds[0], &row->overlap) ||
@@ -342,7 +385,7 @@ bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
     }
     for (int i = 0; i < 4; i++) {
         struct scaling_line line = scaling_line_of(bytes, (double[]){seconds[0][i], seconds[1][i]});
-        *parts[i] = scaling_line_at(&line, row->bytes);
+        *parts[i] = row->exchanges * scaling_line_at(&line, each);
     }
     return true;
 }

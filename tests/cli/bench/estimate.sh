@@ -56,14 +56,23 @@ for row in report["rows"]:
         parts = [0, 0, math.log2(n) * latency + 2 * g * n * size / memory + g * (n - g) * size / network, 0]
     else:
         copy = size / (0.82e9 * link["copy_gb_per_s"])
-        host = g * size * (4 + 3 * (n - 1) / n) / memory
-        wire = 4 * g * (g - 1) / n * size / memory + 2 * g * (n - g) / n * size / network
-        parts = [copy, host, (n - 1 + math.log2(n)) * latency + wire, copy]
+        # PPO weighs what it has read back, and copies the sum: two reads, two writes.
+        passes, pieces = (4, 1) if kind == "ppo" else (0, math.ceil(size / 2**22) + 1)
+        if n == g:  # numbers to the box, boxes to the sum; the slice of one of many back to its box
+            passes += 2 + 2 + 1 + (1 / n if n > 2 else 0)
+            wire = (2 if n > 2 else 1) * max(math.ceil(size / 2**20), pieces) * latency
+        else:
+            passes += 3 * (n - 1) / n + 2 / n + 2
+            wire = 4 * g * (g - 1) / n * size / memory + 2 * g * (n - g) / n * size / network
+            wire += pieces * (n - 1 + math.log2(n)) * latency
+        parts = [copy, g * size * passes / memory, wire, copy]
     parts = [p * (16 if kind == "ppo" else 1) for p in parts]
-    if kind == "ppo" and n > 1:  # the states of all copies, once
+    # Votes: one a step, of PPO one a minibatch and one more; its sums of rows and losses.
+    parts[2] += (19 if kind == "ppo" else 1) * math.log2(n) * latency
+    if kind == "ppo" and n > 1:  # the states of all copies, every tenth time
         states = 4096 * 4 * (2 * 32 + 4 * 10 + 3 + 4 + 6)  # map, UAVs, counts; book, totals
-        parts[0] += states / (0.82e9 * link["copy_gb_per_s"])
-        parts[2] += math.log2(n) * latency + 2 * g * n * states / memory + g * (n - g) * states / network
+        parts[0] += states / (0.82e9 * link["copy_gb_per_s"]) / 10
+        parts[2] += (math.log2(n) * latency + 2 * g * n * states / memory + g * (n - g) * states / network) / 10
     parts = [1e3 * p for p in parts]
     hidden = min(0.8 * sum(parts), row["compute_ms"] * 2 / 3) if kind == "data parallel" else 0
     step = row["compute_ms"] + sum(parts) - hidden

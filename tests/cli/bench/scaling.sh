@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench scaling`: supervised training and evolution strategies by one rank and by two, the
+# `gpurt bench scaling`: supervised training, evolution strategies and PPO by one rank and by two, the
 # figures against their formulas in Python, and against logs that are known; the exchange alone
 # under mpirun; mistakes. Exit code 77 where there is no Open MPI. Usage: scaling.sh GPURT
 
@@ -20,6 +20,8 @@ expect 0 "${scaling[@]}" --batch-size 32 hidden=16 depth=2 --format json -o s.js
 python3 "$tests/cli/bench/scaling.py" s.json || wrong "supervised: rows and formulas differ"
 expect 0 "${scaling[@]}" --train es --batch-size 8 --format json -o e.json
 python3 "$tests/cli/bench/scaling.py" e.json || wrong "es: rows and formulas differ"
+expect 0 "${scaling[@]}" --train ppo --batch-size 4 rollout_steps=16 hidden=8 --format json -o p.json
+python3 "$tests/cli/bench/scaling.py" p.json || wrong "ppo: rows and formulas differ"
 [ -z "$(find made -name 'gpurt-*')" ] || wrong "the trainings' files are left: $(find made)"
 expect 0 data make shapes --samples 40 --classes 2 --pixels 8 -o i.h5
 expect 0 "${scaling[@]}" -n 2 --train classify --data i.h5 --batch-size 2 --format csv 'network=[{pool: mean}, {linear: 2}]'
@@ -43,6 +45,12 @@ for i, word in enumerate(sys.argv):
         name = sys.argv[i + 1]
         ms, batch = (float(os.environ["STEP_MS"]), 32) if "together" in name else (0.75, 16)
         rows = [dict(event="start", parameters=int(os.environ.get("PARAMETERS", 1000)), batch=batch)]
+        if "ppo" in sys.argv:
+            ms = ms if "together" in name else 20
+            rows = [dict(event="start", parameters=1000, batch=100)]
+            rows += [dict(event="train", step=n, seconds=n * ms / 1e3, steps_per_s=1) for n in range(1, 6)]
+            open(name, "w").writelines(json.dumps(r) + "\n" for r in rows)
+            continue
         for n in range(1, 5):
             rows.append(dict(event="train", step=4 * n, epoch=1, seconds=1 + 1e-5 * n,
                              samples_per_s=1e3 * batch / ms))
@@ -59,6 +67,13 @@ export PARAMETERS=4194304
 PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
 said '^step,supervised,4194304,32,2,0\.8,0\.9125,,40000,0\.75,0\.05,0\.1625,0\.02,0\.04,0\.06,0\.08,0\.5,0\.0375,0\.75,16777216,'
 unset PARAMETERS
+# Iterations of PPO are told by the clock of the log: 30 ms together and 20 alone. Of 100 rows, 50 of
+# a part, minibatches of 13 or, for 24 of both parts, of 12: four or five of them, and three epochs.
+export STEP_MS=30
+PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --train ppo --device ref --batch-size 4 --format csv update_epochs=3
+said '^step,ppo,1000,4,2,30,22\.4,,133\.33333,20,10,2\.4,0\.24,0\.48,0\.72,0\.96,0\.5,0,[0-9.]*,48000,'
+PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --train ppo --device ref --batch-size 4 --format csv update_epochs=3 batch_size=24
+said '^step,ppo,1000,4,2,30,23,,133\.33333,20,10,3,0\.3,0\.6,0\.9,1\.2,0\.5,0,[0-9.]*,60000,'
 # Steps of microseconds beside those of the real training of one rank.
 export STEP_MS=0.0001
 PATH=$tmp/false_mpi:$PATH expect 0 "${scaling[@]}" --batch-size 32 hidden=16 depth=2
