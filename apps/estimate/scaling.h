@@ -46,8 +46,8 @@ double scaling_overlap(double step, double compute, double alone);
 #define SCALING_BUCKETS 24
 double scaling_buckets(double bytes);
 
-// Sums of `bytes` of every one of `gpus` GPUs, a power of two, in so many pieces, by the exchange of
-// runtime/comm; `passes` are those of the caller over the bytes on the host, besides.
+// Sums of `bytes` of every one of `gpus` GPUs, a power of two, in so many pieces, by the exchange
+// of runtime/comm; `passes` are those of the caller over the bytes on the host, besides.
 //
 //     copy     bytes / copy rate, twice
 // N GPUs of one machine, in memory that they share:

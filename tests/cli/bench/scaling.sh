@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `gpurt bench scaling`: supervised training, evolution strategies and PPO by one rank and by two, the
-# figures against their formulas in Python, and against logs that are known; the exchange alone
+# `gpurt bench scaling`: supervised training, evolution strategies and PPO by one rank and by two,
+# the figures against their formulas in Python, and against logs that are known; the exchange alone
 # under mpirun; mistakes. Exit code 77 where there is no Open MPI. Usage: scaling.sh GPURT
 
 set -uo pipefail
@@ -67,8 +67,9 @@ export PARAMETERS=4194304
 PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
 said '^step,supervised,4194304,32,2,0\.8,0\.9125,,40000,0\.75,0\.05,0\.1625,0\.02,0\.04,0\.06,0\.08,0\.5,0\.0375,0\.75,16777216,'
 unset PARAMETERS
-# Iterations of PPO are told by the clock of the log: 30 ms together and 20 alone. Of 100 rows, 50 of
-# a part, minibatches of 13 or, for 24 of both parts, of 12: four or five of them, and three epochs.
+# Iterations of PPO are told by the clock of the log: 30 ms together and 20 alone. Of 100 rows, 50
+# of a part, minibatches of 13 or, for 24 of both parts, of 12: four or five of them, and three
+# epochs.
 export STEP_MS=30
 PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --train ppo --device ref --batch-size 4 --format csv update_epochs=3
 said '^step,ppo,1000,4,2,30,22\.4,,133\.33333,20,10,2\.4,0\.24,0\.48,0\.72,0\.96,0\.5,0,[0-9.]*,48000,'

@@ -105,7 +105,8 @@ kill -KILL "$victim"
 ends "137 75" "rank 1 got SIGKILL"
 told "^gpurt: error: rank 1 \(ref:0 .*, process $victim on .*\) has ended"
 told "interrupted; the checkpoint is in KILL.h5"
-# The states of its copies went with it: before the first checkpoint there is what the run began with.
+# The states of its copies went with it: before the first checkpoint there is what the run began
+# with.
 told "the checkpoint is that of step 0$"
 # Any number of ranks that divides the parts goes on; how many parts there are is in the file.
 begin_ranks 4 train ppo --resume KILL.h5 --iterations 20 --evaluate-every 20 --checkpoint-interval 4 --device ref --log again.jsonl
