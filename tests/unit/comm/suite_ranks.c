@@ -268,7 +268,7 @@ static void windows(void **state) {
     assert_false(opens(own, first, own));  // of rank 0
     assert_false(opens(own, first, none));
     assert_true(opens(own, first, right));
-    strcpy(window_own(second), "of the second");
+    memcpy(window_own(second), "of the second", sizeof "of the second");
     assert_string_equal(window_box(first, 1), "of the second");
     window_destroy(&first);
     window_destroy(&second);
@@ -419,7 +419,7 @@ static bool tell(void *self, void *all, size_t each) {
     }
     // The first text that is compared behind who they are: its length, its digest, itself.
     if (other.older && each > 16 && each != sizeof *peers) {
-        strcpy((char *)all + each + 16, "0.0.1");
+        memcpy((char *)all + each + 16, "0.0.1", sizeof "0.0.1");
     }
     other.begun = grt_seconds();
     return true;
