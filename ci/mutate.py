@@ -50,7 +50,8 @@ AREAS = {
     "source": ("runtime/source/", r"source|worlds|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
                      r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
-                     r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices"),
+                     r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices|looks|manual|outside|"
+                     r"simclr|old-checkpoints|stands|vendor-report|bad-driver|no-manifest|monitor-tmux|sweep-slurm|report-browser|ranks-.*"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
                             r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix|stepper|flight|drawing|sight"),
 }

@@ -28,7 +28,7 @@ void table_bytes_text(uint64_t bytes, char text[TABLE_TEXT_SIZE]) {
 void table_time_text(double seconds, char text[TABLE_SHORT_SIZE]) {
     unsigned long s = seconds >= 0 && seconds < 1e8 ? (unsigned long)(seconds + 0.5) : 99999999ul;
     text[0] = '\0';
-    if (seconds >= 3600) {
+    if (seconds >= 0 && s >= 3600) {  // rounded: 3599.6 s are no 60 minutes
         snprintf(text, TABLE_SHORT_SIZE, "%lu:%02lu:%02lu", s / 3600, s / 60 % 60, s % 60);
     } else if (seconds >= 0) {
         snprintf(text, TABLE_SHORT_SIZE, "%lu:%02lu", s / 60, s % 60);

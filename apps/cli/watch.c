@@ -78,62 +78,12 @@ bool watch_begin(const struct options *o, struct grt_dev *dev) {
 
 // ---- the table ----
 
-// "12.3 GFLOP/s"
-static void rate_text(const struct grt_timeline_kernel *row, char text[32]) {
-    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
-    double rate =
-        (row->of_operations ? row->operations : row->bytes) / (row->seconds > 0 ? row->seconds : 1);
-    size_t p = 0;
-    while (rate >= 1000.0 && p + 1 < sizeof prefixes / sizeof *prefixes) {
-        rate /= 1000.0;
-        p++;
-    }
-    snprintf(text, 32, "%.3g %s%s", rate, prefixes[p], row->of_operations ? "FLOP/s" : "B/s");
-}
-
-static void print_row(const struct grt_timeline_kernel *row, double all,
-                      const struct watch_peaks *peaks) {
-    char rate[32] = "-", share[16] = "-", of_peak[16] = "-", total[24] = "-", mean[24] = "-";
-    if (row->timed > 0) {
-        rate_text(row, rate);
-        snprintf(total, sizeof total, "%.3f", 1e3 * row->seconds);
-        snprintf(mean, sizeof mean, "%.1f", 1e6 * row->seconds / (double)row->calls);
-        snprintf(share, sizeof share, "%.1f%%", all > 0.0 ? 100.0 * row->seconds / all : 0.0);
-        double part = watch_of_peak(row, peaks);
-        if (part > 0.0) {
-            snprintf(of_peak, sizeof of_peak, "%.0f%%", 100.0 * part);
-        }
-    }
-    talk_line("%-24.24s %8llu %9s %9s %6s %12s %5s", row->name, (unsigned long long)row->calls,
-              total, mean, share, rate, of_peak);
-}
-
 static void print_timed(const struct grt_timeline_totals *t) {
     uint64_t all = t->dispatches + t->copies;
     if (t->stamp > 0.0 && t->timed < all) {
         talk_line("%llu of %llu commands were timed, and stand for the others: timing one takes "
                   "%.2g us here",
                   (unsigned long long)t->timed, (unsigned long long)all, 1e6 * t->stamp);
-    }
-}
-
-static void print_stages(const struct grt_timeline_totals *t) {
-    double sum = 0.0;
-    char text[256] = "";
-    size_t n = 0;
-    for (int i = 0; i < GRT_STAGE_WAIT; i++) {
-        sum += t->stages[i];
-    }
-    for (int i = 0; i < GRT_STAGE_WAIT && sum > 0.0 && n < sizeof text; i++) {
-        if (t->stages[i] > 0.0) {
-            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %.0f%%", n ? ", " : "",
-                                  grt_stage_text((enum grt_stage)i), 100.0 * t->stages[i] / sum);
-        }
-    }
-    if (sum > 0.0) {
-        talk_line("data: the slowest stage is %s (%s of %.3f s in all); the host waited %.3f s for "
-                  "batches",
-                  grt_stage_text(watch_slowest(t)), text, sum, t->stages[GRT_STAGE_WAIT]);
     }
 }
 
@@ -149,6 +99,7 @@ static void print_transforms(const struct grt_timeline_kernel *rows, uint32_t co
 static void print_kernels(const struct watch_peaks *peaks) {
     struct grt_timeline_totals totals = grt_timeline_totals(timeline);
     struct grt_timeline_kernel row;
+    char text[WATCH_ADVICE_SIZE];
     uint32_t count = 0;
     while (grt_timeline_kernel(timeline, count, &row)) {
         count++;
@@ -163,18 +114,20 @@ static void print_kernels(const struct watch_peaks *peaks) {
               "rate", "peak");
     for (uint32_t i = 0; i < count; i++) {
         grt_timeline_kernel(timeline, i, &rows[i]);
-        print_row(&rows[i], totals.compute + totals.upload, peaks);
+        watch_row(&rows[i], totals.compute + totals.upload, peaks, text);
+        talk_line("%s", text);
     }
     talk_line("the device worked %.3f s of %.3f s from its first command to its last; %llu "
               "dispatches, %llu copies and fills, %llu submits",
               totals.compute, totals.active, (unsigned long long)totals.dispatches,
               (unsigned long long)totals.copies, (unsigned long long)totals.submits);
     print_timed(&totals);
-    print_stages(&totals);
+    if (watch_stages(&totals, text)) {
+        talk_line("%s", text);
+    }
     print_transforms(rows, count);
-    char advice[WATCH_ADVICE_SIZE];
-    watch_advice(&totals, rows, count, peaks, advice);
-    talk_line("bottleneck: %s", advice);
+    watch_advice(&totals, rows, count, peaks, text);
+    talk_line("bottleneck: %s", text);
     free(rows);
 }
 

@@ -45,5 +45,10 @@ double watch_of_peak(const struct grt_timeline_kernel *row, const struct watch_p
 bool watch_slow_transform(const struct grt_timeline_kernel *row, char text[WATCH_ADVICE_SIZE]);
 // The stage that took the most time; GRT_STAGE_COUNT when none took any.
 enum grt_stage watch_slowest(const struct grt_timeline_totals *totals);
+// A row of the table of kernels; `all`: seconds of all of them together.
+void watch_row(const struct grt_timeline_kernel *row, double all, const struct watch_peaks *peaks,
+               char text[WATCH_ADVICE_SIZE]);
+// What making the batches took, by stage; false: there were none.
+bool watch_stages(const struct grt_timeline_totals *totals, char text[WATCH_ADVICE_SIZE]);
 
 #endif

@@ -7,6 +7,8 @@
 //         for another reason                       what the host does between steps
 //     copies take the most time                    keep the data on the device
 //     one kernel takes the most time               near its limit, or not
+//
+// Above it the table of kernels, a row each, and what making the batches took.
 #include <stdio.h>
 #include <string.h>
 
@@ -131,4 +133,58 @@ void watch_advice(const struct grt_timeline_totals *totals, const struct grt_tim
     } else {
         say_kernel(totals, &rows[0], peaks, text);
     }
+}
+
+// ---- the table ----
+
+// "12.3 GFLOP/s"
+static void rate_text(const struct grt_timeline_kernel *row, char text[32]) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
+    double rate =
+        (row->of_operations ? row->operations : row->bytes) / (row->seconds > 0 ? row->seconds : 1);
+    size_t p = 0;
+    while (rate >= 999.5 && p + 1 < sizeof prefixes / sizeof *prefixes) {  // 1000 in three digits
+        rate /= 1000.0;
+        p++;
+    }
+    snprintf(text, 32, "%.3g %s%s", rate, prefixes[p], row->of_operations ? "FLOP/s" : "B/s");
+}
+
+void watch_row(const struct grt_timeline_kernel *row, double all, const struct watch_peaks *peaks,
+               char text[WATCH_ADVICE_SIZE]) {
+    char rate[32] = "-", share[16] = "-", of_peak[16] = "-", total[24] = "-", mean[24] = "-";
+    if (row->timed > 0) {
+        rate_text(row, rate);
+        snprintf(total, sizeof total, "%.3f", 1e3 * row->seconds);
+        snprintf(mean, sizeof mean, "%.1f", 1e6 * row->seconds / (double)row->calls);
+        snprintf(share, sizeof share, "%.1f%%", all > 0.0 ? 100.0 * row->seconds / all : 0.0);
+        double part = watch_of_peak(row, peaks);
+        if (part > 0.0) {
+            snprintf(of_peak, sizeof of_peak, "%.0f%%", 100.0 * part);
+        }
+    }
+    snprintf(text, WATCH_ADVICE_SIZE, "%-24.24s %8llu %9s %9s %6s %12s %5s", row->name,
+             (unsigned long long)row->calls, total, mean, share, rate, of_peak);
+}
+
+bool watch_stages(const struct grt_timeline_totals *t, char text[WATCH_ADVICE_SIZE]) {
+    double sum = 0.0;
+    char parts[256] = "";
+    size_t n = 0;
+    for (int i = 0; i < GRT_STAGE_WAIT; i++) {
+        sum += t->stages[i];
+    }
+    for (int i = 0; i < GRT_STAGE_WAIT && sum > 0.0 && n < sizeof parts; i++) {
+        if (t->stages[i] > 0.0) {
+            n += (size_t)snprintf(parts + n, sizeof parts - n, "%s%s %.0f%%", n ? ", " : "",
+                                  grt_stage_text((enum grt_stage)i), 100.0 * t->stages[i] / sum);
+        }
+    }
+    if (sum > 0.0) {
+        snprintf(text, WATCH_ADVICE_SIZE,
+                 "data: the slowest stage is %s (%s of %.3f s in all); the host waited %.3f s for "
+                 "batches",
+                 grt_stage_text(watch_slowest(t)), parts, sum, t->stages[GRT_STAGE_WAIT]);
+    }
+    return sum > 0.0;
 }

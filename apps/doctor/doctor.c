@@ -260,6 +260,8 @@ int cmd_doctor(int argc, char **argv) {
     if (values.root[0] && !can_look(values.root)) {
         return COMMAND_NO_INPUT;
     }
+    // Paths below it are told apart from others by their first letter.
+    char *root = values.root[0] ? realpath(values.root, NULL) : strdup("");
 
     struct {
         char prefix[DOCTOR_PATH];
@@ -267,12 +269,14 @@ int cmd_doctor(int argc, char **argv) {
         struct doctor_facts facts;
         struct doctor_findings findings;
     } *work = calloc(1, sizeof *work);
-    if (!work) {
+    if (!work || !root) {
         talk_error("out of memory");
+        free(work);
+        free(root);
         return COMMAND_INTERNAL;
     }
     prefix_init(work->prefix);
-    work->source.root = values.root;
+    work->source.root = root;
     work->source.prefix = values.root[0] ? NULL : work->prefix;
     work->source.coopmat = grt_built_with_coopmat();
     env_init(&work->source.env);
@@ -285,5 +289,6 @@ int cmd_doctor(int argc, char **argv) {
     grt_dev_list_destroy(&list);
     env_finish(&work->source.env);
     free(work);
+    free(root);
     return code;
 }

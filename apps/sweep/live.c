@@ -57,8 +57,7 @@ static int by_interest(const void *a, const void *b) {
     return g ? g : (x->number > y->number) - (x->number < y->number);
 }
 
-static char *frame(struct sweep *s) {
-    struct screen_size size = screen_size();
+char *sweep_live_text(const struct sweep *s, int lines, int columns) {
     char *text = NULL, *rows = NULL;
     size_t text_size = 0, rows_size = 0;
     uint32_t *order = calloc(s->plan.trials, sizeof *order);
@@ -74,8 +73,8 @@ static char *frame(struct sweep *s) {
         qsort(order, s->plan.trials, sizeof *order, by_interest);
         bool good = sweep_table_open(
             &table, s,
-            &(struct table_desc){.output = &output, .format = TABLE_PLAIN, .fit = size.columns});
-        for (uint32_t i = 0; good && i < s->plan.trials && i < (uint32_t)size.rows; i++) {
+            &(struct table_desc){.output = &output, .format = TABLE_PLAIN, .fit = columns});
+        for (uint32_t i = 0; good && i < s->plan.trials && i < (uint32_t)lines; i++) {
             good = sweep_table_row(&table, s, &s->trials[order[i]]);
         }
         sweep_table_close(&table);
@@ -95,7 +94,8 @@ static char *frame(struct sweep *s) {
 bool sweep_live_wait(struct sweep *s, double seconds) {
     bool quit = screen_wait(seconds) == SCREEN_QUIT;
     if (grt_seconds() - drawn >= DRAW_SECONDS) {
-        char *text = frame(s);
+        struct screen_size size = screen_size();
+        char *text = sweep_live_text(s, size.rows, size.columns);
         if (text) {
             screen_show(text);
         }

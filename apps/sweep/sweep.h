@@ -259,5 +259,7 @@ char *sweep_report_text(const char *dir, int *code);
 bool sweep_live_open(void);
 void sweep_live_close(void);
 bool sweep_live_wait(struct sweep *sweep, double seconds);
+// What it draws, as screen_show() takes it, with so many trials at most; freed by the caller.
+char *sweep_live_text(const struct sweep *sweep, int lines, int columns);
 
 #endif

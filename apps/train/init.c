@@ -359,8 +359,12 @@ static int look_at_env(struct init *init) {
         grt_env_close(&env);
         return code;
     }
-    snprintf(init->about, sizeof init->about, "%s: %u numbers of an observation, %u of an action.",
-             name, env->obs, env->act);
+    if (env->world) {  // its settings say how many numbers
+        snprintf(init->about, sizeof init->about, "%s: its state lies in device memory.", name);
+    } else {
+        snprintf(init->about, sizeof init->about,
+                 "%s: %u numbers of an observation, %u of an action.", name, env->obs, env->act);
+    }
     struct grt_es_sizes sizes = grt_es_sizes(grt_dev_profile(init->dev), dev);
     bool good = strcmp(init->kind->name, "uav") == 0 || set(init, GRT_CONFIG_ENV, name);
     good = good && set(init, GRT_CONFIG_ITERATIONS, "100");

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/files.h"
+#include "cli/table.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/model_file.h"
 #include "cli/talk.h"
@@ -334,6 +335,15 @@ static void end_dry(const struct train *t) {
     }
 }
 
+// Seconds, or minutes and hours where there would be many.
+static void time_text(double seconds, char text[TABLE_SHORT_SIZE]) {
+    if (seconds < 99.5) {
+        snprintf(text, TABLE_SHORT_SIZE, "%.3g s", seconds);
+    } else {
+        table_time_text(seconds, text);
+    }
+}
+
 static int report_dry(void *self) {
     const struct train *t = self;
     if (!t->scratch[0]) {
@@ -342,11 +352,13 @@ static int report_dry(void *self) {
     struct grt_supervised_info info = grt_supervised_info(t->run);
     struct grt_run_info run = grt_run_info(t->trainer.run);
     double each = run.step > 0 ? run.seconds / (double)run.step : 0;
+    char epoch[TABLE_SHORT_SIZE], all[TABLE_SHORT_SIZE];
+    time_text(each * (double)info.steps_per_epoch, epoch);
+    time_text(each * (double)info.steps, all);
     talk_line("dry run     %llu steps in %.2f s, the first use of kernels included: an epoch of "
-              "%llu takes %.3g s, all %llu take %.3g s",
+              "%llu takes %s, all %llu take %s",
               (unsigned long long)run.step, run.seconds, (unsigned long long)info.steps_per_epoch,
-              each * (double)info.steps_per_epoch, (unsigned long long)info.steps,
-              each * (double)info.steps);
+              epoch, (unsigned long long)info.steps, all);
     return COMMAND_OK;
 }
 

@@ -460,6 +460,40 @@ static void rows_for_programs(void **state) {
     free(table);
 }
 
+// Running ones first, then those at their end, the best first, then those that wait.
+static void rows_for_people(void **state) {
+    (void)state;
+    snprintf(sweep->dir, sizeof sweep->dir, "/sweeps/rates");
+    sweep->trials[0].state = SWEEP_DONE;
+    sweep->trials[0].progress = (struct sweep_progress){
+        .any = true, .best = 0.5, .at = 4, .whole = 4, .rows = 4, .spent = 30, .seconds = 10};
+    sweep->trials[2].state = SWEEP_DONE;
+    sweep->trials[2].progress = sweep->trials[0].progress;
+    sweep->trials[2].progress.best = 0.125;
+    sweep->trials[3].state = SWEEP_FAILED;
+    sweep->trials[4].state = SWEEP_RUNNING;
+    sweep->trials[4].progress = (struct sweep_progress){
+        .any = true, .best = 0.25, .at = 3, .rows = 3, .step = 25, .steps = 100, .seconds = 30};
+    snprintf(sweep->trials[4].device, sizeof sweep->trials[4].device, "vulkan:1");
+    char *text = sweep_live_text(sweep, 50, 100);
+    assert_string_equal(text, "bgpurt sweep /sweeps/rates\n"
+                              " 3 of 5 ended, 1 running, 0:58 left; Ctrl-C stops, resume goes on\n"
+                              "\n"
+                              " best val_loss 0.125 of trial 2\n"
+                              "btrial  state     val_loss  epoch    device    left   parameters\n"
+                              "     4  running   0.250000  3        vulkan:1  1:30   lr=5\n"
+                              "     2  done      0.125000  4/4      -         -      lr=3\n"
+                              "     0  done      0.500000  4/4      -         -      lr=1\n"
+                              "     3  failed           -  -        -         -      lr=4\n"
+                              "     1  waiting          -  -        -         -      lr=2\n");
+    free(text);
+    text = sweep_live_text(sweep, 2, 100);
+    assert_non_null(strstr(text, "lr=5"));
+    assert_non_null(strstr(text, "lr=3"));
+    assert_null(strstr(text, "lr=1"));
+    free(text);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void) {
@@ -475,6 +509,7 @@ int main(void) {
         CASE(time_left),
         CASE(rungs),
         CASE(rows_for_programs),
+        CASE(rows_for_people),
     };
     grt_log_set(silent, NULL, GRT_LOG_ERROR);
     talk_set_level(-1);

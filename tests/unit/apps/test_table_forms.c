@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables, to the byte: every form, what is unknown, too long, quoted or not a number.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -207,6 +208,36 @@ static void cells(void **state) {
 }
 
 // What cannot be written is remembered.
+static void times_and_rates(void **state) {
+    (void)state;
+    static const struct {
+        double value;
+        const char *time, *rate;
+    } cases[] = {
+        {0, "0:00", "0/s"},
+        {0.5, "0:01", "0.5/s"},
+        {59.4, "0:59", "59.4/s"},
+        {59.6, "1:00", "59.6/s"},
+        {999.9, "16:40", "999.9/s"},
+        {1000, "16:40", "1k/s"},
+        {3599.4, "59:59", "3.599k/s"},
+        {3599.6, "1:00:00", "3.6k/s"},
+        {3600, "1:00:00", "3.6k/s"},
+        {90061, "25:01:01", "90.06k/s"},
+        {1e6, "277:46:40", "1M/s"},
+        {2.5e8, "27777:46:39", "250M/s"},
+        {-1, "", ""},
+        {NAN, "", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[TABLE_SHORT_SIZE];
+        table_time_text(cases[i].value, text);
+        assert_string_equal(text, cases[i].time);
+        table_rate_text(cases[i].value, text);
+        assert_string_equal(text, cases[i].rate);
+    }
+}
+
 static void errors(void **state) {
     (void)state;
     struct output output = {.file = fopen("/dev/full", "w")};
@@ -225,9 +256,9 @@ static void errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain), cmocka_unit_test(markdown), cmocka_unit_test(blocks),
-        cmocka_unit_test(csv),   cmocka_unit_test(jsonl),    cmocka_unit_test(json),
-        cmocka_unit_test(cells), cmocka_unit_test(errors),
+        cmocka_unit_test(plain), cmocka_unit_test(markdown),        cmocka_unit_test(blocks),
+        cmocka_unit_test(csv),   cmocka_unit_test(jsonl),           cmocka_unit_test(json),
+        cmocka_unit_test(cells), cmocka_unit_test(times_and_rates), cmocka_unit_test(errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

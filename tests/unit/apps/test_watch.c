@@ -180,6 +180,45 @@ static void a_transform_is_slow(void **state) {
     assert_false(watch_slow_transform(&row, text));
 }
 
+static void row(struct grt_timeline_kernel kernel, double all, const char *want) {
+    watch_row(&kernel, all, &peaks, text);
+    assert_string_equal(text, want);
+}
+
+static void rows_of_kernels(void **state) {
+    (void)state;
+    row(product(1e11), 0.5,
+        "gemm_tiled_f32               1000   400.000     400.0  80.0%  250 GFLOP/s   25%");
+    row(stream(1e9), 0.4,
+        "map                          1000   400.000     400.0 100.0%     2.5 GB/s    2%");
+    // The first that takes another prefix, and the last that does not.
+    row(stream(0.4 * 999.4e6), 0.4,
+        "map                          1000   400.000     400.0 100.0%     999 MB/s    1%");
+    row(stream(0.4 * 999.6e6), 0.4,
+        "map                          1000   400.000     400.0 100.0%       1 GB/s    1%");
+    row(stream(0.4 * 12), 0.8,
+        "map                          1000   400.000     400.0  50.0%       12 B/s    0%");
+    row(stream(0.4e18 * 12345), 0.0,
+        "map                          1000   400.000     400.0   0.0% 1.23e+07 PB/s     -");
+    // Not timed: what is counted alone.
+    row((struct grt_timeline_kernel){.name = "a_name_that_is_longer_than_its_column",
+                                     .calls = 7,
+                                     .seconds = 1},
+        1.0, "a_name_that_is_longer_th        7         -         -      -            -     -");
+}
+
+static void what_batches_took(void **state) {
+    (void)state;
+    struct grt_timeline_totals t = second(0.5);
+    t.stages[GRT_STAGE_WAIT] = 2.0;
+    assert_false(watch_stages(&t, text));
+    t.stages[GRT_STAGE_READ] = 0.25;
+    t.stages[GRT_STAGE_CONVERT] = 0.75;
+    assert_true(watch_stages(&t, text));
+    assert_string_equal(text, "data: the slowest stage is convert (read 25%, convert 75% of 1.000 "
+                              "s in all); the host waited 2.000 s for batches");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_was_done),
@@ -189,6 +228,8 @@ int main(void) {
         cmocka_unit_test(a_kernel_takes_the_time),
         cmocka_unit_test(bytes_say_little_of_a_kernel_that_computes),
         cmocka_unit_test(a_transform_is_slow),
+        cmocka_unit_test(rows_of_kernels),
+        cmocka_unit_test(what_batches_took),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
