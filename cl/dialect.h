@@ -70,6 +70,8 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 
 #define TEXELS(R, id, name) R(id, float4, name)
 #define FETCH4(array, i) (array)[i]
+// Element i will be read soon: a CPU brings it nearer. GRT_ASK comes with the build.
+#define ASK(array, i) GRT_ASK((array) + (i))
 
 #define SPEC(id, name, value)
 // GRT_BUFFER and GRT_WHOLE come with the build: nothing where bindings begin at addresses and there

@@ -76,6 +76,7 @@ uint MULHI(uint a, uint b) {
 // a texel buffer in 20 (Mesa 22.3, 2026-11). R is the list's word for a binding that is read.
 #define TEXELS(R, id, name) layout(set = 0, binding = id) uniform textureBuffer name;
 #define FETCH4(array, i) texelFetch(array, int(i))
+#define ASK(array, i)  // see cl/dialect.h
 
 #define SPEC(id, name, value) layout(constant_id = id) const uint name = value;
 #define ARG_R(id, type, name)                                                                      \

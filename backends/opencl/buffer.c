@@ -17,6 +17,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define LARGE_PAGES_FROM (UINT64_C(4) << 20)  // bytes of a buffer
 
 // Makes the driver allocate the buffer now.
 static bool settle(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
@@ -40,6 +44,22 @@ static bool host_has(uint64_t size) {
     free(memory);
     return there ||
            grt_fail(GRT_NO_MEMORY, "no host memory for a buffer of %" PRIu64 " bytes", size);
+}
+
+// Rows that are read in any order miss the processor's table of pages more often than its caches:
+// large pages make the pass over shuffled rows of 66 MB a fifth faster (PoCL 3.1, Neoverse N1,
+// 2026-11). Where the system has none to give nothing changes.
+static void take_large_pages(struct gcl_dev *dev, cl_mem handle, uint64_t size) {
+    cl_int code = CL_SUCCESS;
+    char *memory = gcl.clEnqueueMapBuffer(dev->queue, handle, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                          0, (size_t)size, 0, NULL, NULL, &code);
+    if (!memory) {
+        return;
+    }
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (page - (uintptr_t)memory % page) % page;
+    madvise(memory + before, ((size_t)size - before) / page * page, MADV_HUGEPAGE);
+    gcl_check_release(gcl.clEnqueueUnmapMemObject(dev->queue, handle, memory, 0, NULL, NULL),
+                      "large pages");
 }
 
 struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf_kind kind) {
@@ -71,6 +91,9 @@ struct grt_buf *gcl_buf_create(struct grt_dev *base, uint64_t size, enum grt_buf
         // A CPU driver has no memory of its own to settle in.
         if (!dev->base.info.caps.software && !settle(dev, buf->handle, size)) {
             goto undo_handle;
+        }
+        if (dev->base.info.caps.software && size >= LARGE_PAGES_FROM) {
+            take_large_pages(dev, buf->handle, size);
         }
         return &buf->base;
     }
