@@ -102,7 +102,7 @@ stand_in() {
 
 # As backends/opencl/kernel.c gives them to a GPU's driver.
 common=(-cl-std=CL1.2 -DGRT_FMA=fma -DGRT_NATIVE=1 -Dasm=__asm__
-    '-DGRT_BUFFER(x)=x,' '-DGRT_WHOLE(x)=(global char *)x +')
+    '-DGRT_BUFFER(x)=x,' '-DGRT_WHOLE(x)=(global char *)x +' '-DGRT_ASK(x)=')
 
 # missing TARGET: what is not installed, nothing when all is there.
 missing() {

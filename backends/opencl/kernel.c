@@ -59,7 +59,8 @@ static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info
     bool pocl = strstr(dev->platform_version, "PoCL") || strstr(dev->platform_version, "pocl");
     // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which
     // (580.159.04).
-    int used = snprintf(options, MAX_OPTIONS, "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_ASKS=%d -DGRT_NATIVE=%d%s%s",
+    int used = snprintf(options, MAX_OPTIONS,
+                        "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_ASKS=%d -DGRT_NATIVE=%d%s%s",
                         pocl ? "__builtin_fmaf" : "fma", pocl, !dev->base.info.caps.software,
                         by_address ? " -DGRT_ADDRESSES" : "",
                         dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks over a transport: waits that look after the other processes, votes, agreements, sums.
-#include "gpurt/comm.h"
+// Ranks over a transport: waits that look after the other processes, votes and agreements.
+#include "comm_parts.h"
 
 #include <math.h>
 #include <sched.h>
@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "launch.h"
-#include "peers.h"
-#include "window.h"
 
 // A wait that is short, or whose bytes still move, is not slept through: MPI moves them, a few at a
 // time, in the calls that ask. 46.8 MB of two ranks, best of 8 on two shared cores: 123 ms, and 200
@@ -28,23 +26,6 @@
 #define FAIL_SECONDS 1.0
 // For it to save where all end, at least.
 #define SAVE_SECONDS 60.0
-
-#define LEVELS 13  // of a tree over 4,096 ranks, and one
-
-struct grt_comm {
-    struct grt_transport transport;
-    bool (*stop_asked)(void);
-    double silent;  // seconds without an answer: of other machines nothing else is known
-    uint32_t rank, ranks;
-    bool lost;
-    uint32_t wanted, stop;
-    struct peer *peers;
-    uint32_t *stopped;   // looks at which a rank was stopped
-    char (*texts)[240];  // for grt_comm_who()
-    void *scratch;
-    uint64_t scratch_bytes;
-    struct window *window;  // where all ranks are on this machine; else NULL
-};
 
 uint32_t grt_comm_rank(const struct grt_comm *comm) {
     return comm ? comm->rank : 0;
@@ -68,7 +49,7 @@ uint32_t grt_comm_stop(const struct grt_comm *comm) {
     return comm ? comm->stop : 0;
 }
 
-static bool scratch(struct grt_comm *comm, uint64_t bytes) {
+bool comm_scratch(struct grt_comm *comm, uint64_t bytes) {
     if (bytes <= comm->scratch_bytes) {
         return true;
     }
@@ -159,8 +140,7 @@ static bool wait_over(struct grt_comm *comm, uint64_t each) {
     }
 }
 
-// All ranks have filled their boxes.
-static bool come(struct grt_comm *comm) {
+bool comm_come(struct grt_comm *comm) {
     window_come(comm->window);
     return wait_over(comm, 0);
 }
@@ -169,7 +149,7 @@ static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
     for (uint64_t at = 0; at < each; at += WINDOW_BOX) {
         size_t bytes = each - at < WINDOW_BOX ? each - at : WINDOW_BOX;
         memcpy(window_own(comm->window), all + comm->rank * each + at, bytes);
-        if (!come(comm)) {
+        if (!comm_come(comm)) {
             return false;
         }
         for (uint32_t r = 0; r < comm->ranks; r++) {
@@ -200,7 +180,7 @@ bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
                : lose(comm, "an exchange between ranks could not be begun");
 }
 
-static bool spread(struct grt_comm *comm, const void *out, void *in, uint64_t each) {
+bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each) {
     if (comm->lost) {
         return false;
     }
@@ -220,7 +200,7 @@ bool grt_comm_vote(struct grt_comm *comm) {
         comm->stop |= comm->wanted;
         return true;
     }
-    if (!scratch(comm, comm->ranks * sizeof *bits)) {
+    if (!comm_scratch(comm, comm->ranks * sizeof *bits)) {
         return false;
     }
     bits = comm->scratch;
@@ -241,7 +221,7 @@ bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
     if (!comm || comm->ranks == 1) {
         return true;
     }
-    if (!scratch(comm, comm->ranks * bytes)) {
+    if (!comm_scratch(comm, comm->ranks * bytes)) {
         return false;
     }
     memcpy((char *)comm->scratch + comm->rank * bytes, data, bytes);
@@ -256,7 +236,7 @@ bool grt_comm_all(struct grt_comm *comm, const char *what, bool good) {
     if (!comm || comm->ranks == 1) {
         return good;
     }
-    if (!scratch(comm, comm->ranks)) {
+    if (!comm_scratch(comm, comm->ranks)) {
         return false;
     }
     char *words = comm->scratch;
@@ -298,7 +278,7 @@ bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
     if (!comm || comm->ranks == 1) {
         return true;
     }
-    if (!scratch(comm, comm->ranks * sizeof(struct said))) {
+    if (!comm_scratch(comm, comm->ranks * sizeof(struct said))) {
         return false;
     }
     struct said *all = comm->scratch, *own = &all[comm->rank];
@@ -327,7 +307,7 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
         return true;
     }
     uint64_t *digests;
-    if (!scratch(comm, comm->ranks * sizeof *digests)) {
+    if (!comm_scratch(comm, comm->ranks * sizeof *digests)) {
         return false;
     }
     digests = comm->scratch;
@@ -345,125 +325,6 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
         }
     }
     return true;
-}
-
-// ---- sums ----
-
-static void add(float *restrict to, const float *restrict from, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) {
-        to[i] += from[i];
-    }
-}
-
-// By messages: each rank gets one slice of all, sums it, and all get the sums.
-static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
-    uint32_t ranks = comm->ranks;
-    uint64_t slice = (count + ranks - 1) / ranks, room = slice * ranks;
-    if (!scratch(comm, 3 * room * sizeof(float))) {
-        return false;
-    }
-    float *theirs = comm->scratch, *all = theirs + room, *own = all + room;
-    if (room > count) {
-        // Slices are of one length: behind the numbers there are zeros.
-        memcpy(own, numbers, count * sizeof *own);
-        memset(own + count, 0, (room - count) * sizeof *own);
-        numbers = own;
-    }
-    if (!spread(comm, numbers, theirs, slice * sizeof(float))) {
-        return false;
-    }
-    for (uint32_t width = 1; width < ranks; width *= 2) {
-        for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
-            add(theirs + r * slice, theirs + (r + width) * slice, slice);
-        }
-    }
-    memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
-    if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
-        return false;
-    }
-    memcpy(sum, all, count * sizeof *sum);
-    return true;
-}
-
-// What two ranks have, element by element. The sum may be what one of them has.
-static void add_two(float *sum, const float *left, const float *right, uint64_t count) {
-    for (uint64_t i = 0; i < count; i++) {
-        sum[i] = left[i] + right[i];
-    }
-}
-
-#define BLOCK 512  // numbers that are summed over all ranks at a time
-
-// Numbers of all ranks in the same tree, block by block: `at` of the boxes, and the own as given.
-static void sum_ranks(const struct grt_comm *comm, const float *own, uint64_t at, float *sum,
-                      uint64_t count) {
-    float sums[LEVELS][BLOCK];
-    for (uint64_t first = 0; first < count; first += BLOCK) {
-        uint64_t n = count - first < BLOCK ? count - first : BLOCK;
-        uint32_t height = 0;
-        for (uint32_t r = 0; r < comm->ranks; r++) {
-            const float *box = (const float *)window_box(comm->window, r) + at;
-            memcpy(sums[height++], (r == comm->rank ? own : box) + first, n * sizeof(float));
-            for (uint32_t pair = r + 1; pair % 2 == 0; pair /= 2) {
-                height--;
-                add(sums[height - 1], sums[height], n);
-            }
-        }
-        memcpy(sum + first, sums[0], n * sizeof(float));
-    }
-}
-
-// Through the boxes, one after another. Two ranks add all for themselves: that reads as much as a
-// half, its sum, and the other half's, and they come once. More share the work, in slices.
-static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
-    const uint64_t most = WINDOW_BOX / sizeof(float), ranks = comm->ranks > 1 ? comm->ranks : 1;
-    for (uint64_t at = 0; at < count; at += most) {
-        uint64_t n = count - at < most ? count - at : most;
-        uint64_t slice = (n + ranks - 1) / ranks, first = comm->rank * slice;
-        uint64_t end = first + slice < n ? first + slice : n;
-        float *own = window_own(comm->window);
-        memcpy(own, numbers + at, n * sizeof *own);
-        if (!come(comm)) {
-            return false;
-        }
-        if (comm->ranks == 2) {
-            add_two(sum + at, window_box(comm->window, 0), window_box(comm->window, 1), n);
-        } else {
-            if (first < end) {
-                sum_ranks(comm, own + first, first, own + first, end - first);
-            }
-            if (!come(comm)) {
-                return false;
-            }
-            for (uint32_t r = 0; r < comm->ranks && r * slice < n; r++) {
-                const float *box = window_box(comm->window, r);
-                uint64_t left = n - r * slice;
-                memcpy(sum + at + r * slice, box + r * slice,
-                       (left < slice ? left : slice) * sizeof *sum);
-            }
-        }
-        window_turn(comm->window);
-    }
-    return true;
-}
-
-bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
-    uint32_t ranks = grt_comm_ranks(comm);
-    if (count > 0 && (!numbers || !sum)) {
-        return grt_fail(GRT_INVALID, "grt_comm_sum: no %s", numbers ? "sum" : "numbers");
-    }
-    if (ranks == 1) {
-        memmove(sum, numbers, count * sizeof *sum);
-        return true;
-    }
-    if ((ranks & (ranks - 1)) != 0) {
-        return grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
-    }
-    if (comm->lost) {
-        return false;
-    }
-    return comm->window ? sum_boxes(comm, numbers, sum, count)
-                        : sum_slices(comm, numbers, sum, count);
 }
 
 // ---- begin and end ----

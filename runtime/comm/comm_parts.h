@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside runtime/comm: what waits, agreements and sums of ranks share.
+#ifndef GRT_COMM_PARTS_H
+#define GRT_COMM_PARTS_H
+
+#include "gpurt/comm.h"
+#include "peers.h"
+#include "window.h"
+
+struct grt_comm {
+    struct grt_transport transport;
+    bool (*stop_asked)(void);
+    double silent;  // seconds without an answer: of other machines nothing else is known
+    uint32_t rank, ranks;
+    bool lost;
+    uint32_t wanted, stop;
+    struct peer *peers;
+    uint32_t *stopped;   // looks at which a rank was stopped
+    char (*texts)[240];  // for grt_comm_who()
+    void *scratch;
+    uint64_t scratch_bytes;
+    struct window *window;  // where all ranks are on this machine; else NULL
+};
+
+// At least so many bytes of comm->scratch; false with the sentence.
+bool comm_scratch(struct grt_comm *comm, uint64_t bytes);
+// All ranks have filled their boxes. False: one of them is gone.
+bool comm_come(struct grt_comm *comm);
+// By messages: `each` bytes of `out` go to every rank, and `in` has what came from each.
+bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each);
+
+#endif
