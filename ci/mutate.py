@@ -25,7 +25,7 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 AREAS = {
     "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog|behind"),
     "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
-    "data": ("runtime/data/ runtime/import/", r"order|dataset|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
+    "data": ("runtime/data/ runtime/import/", r"order|dataset|values|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|timed|trace|nothing|refused|timeline-cli"),
@@ -37,7 +37,7 @@ AREAS = {
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"learnfacts|optim|groups|apart|rates|contrast|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
+    "learn": ("runtime/learn/", r"learnfacts|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
     "rl": ("runtime/rl/", r"es|esfacts|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
@@ -53,7 +53,7 @@ AREAS = {
                      r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices|looks|manual|outside|"
                      r"simclr|old-checkpoints|stands|vendor-report|bad-driver|no-manifest|monitor-tmux|sweep-slurm|report-browser|ranks-.*"),
     "kernels": ("shaders/", r"math|map|reduce|shape|convert|random|gemm|nn|grads|conv|images|colsum|optim|es|policy|ppo|"
-                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|colours|mix|stepper|flight|drawing|sight"),
+                            r"iteration|minibatch|drawn|rows|transform|mlprows|fused|cartpole|uav|standing|contrast|pairs|colours|mix|stepper|flight|drawing|sight"),
 }
 # Suites whose kernels and variants ref does not have.
 ON_PANELS = re.compile(r"(conv|parts|chunk)\.opencl")

@@ -30,6 +30,7 @@
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
     X(dataset, H)                                                                                  \
+    X(values, H)                                                                                   \
     X(made, H)                                                                                     \
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
@@ -83,6 +84,7 @@
     X(groups, D)                                                                                   \
     X(apart, D)                                                                                    \
     X(contrast, D)                                                                                 \
+    X(pairs, D)                                                                                    \
     X(features, D)                                                                                 \
     X(buffers, D)                                                                                  \
     X(drawn, D)                                                                                    \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets: every type, layout and filter against the HDF5 library's own reading; shapes laid side
-// by side; rows left out; normalisation.
+// by side; normalisation. Rows that are refused: suite_values.c.
 #include "harness/data_kit.h"
 
 #include <math.h>
@@ -215,221 +215,6 @@ static void inputs_of_different_points(void **state) {
     }
 }
 
-static void classes_are_whole_numbers(void **state) {
-    (void)state;
-    const hid_t types[] = {H5T_STD_U8LE, H5T_STD_I32BE, H5T_STD_I64LE};
-    double labels[30];
-    for (int i = 0; i < 30; i++) {
-        labels[i] = i * 7 % 11;
-    }
-    for (int t = 0; t < 3; t++) {
-        const char *path = data_kit_path("classes.h5");
-        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
-        data_kit_write(path, false,
-                       &(struct data_kit_set){
-                           .name = "y", .type = types[t], .shape = {30, 1}, .data = labels});
-        for (uint32_t told = 0; told <= 11; told += 11) {
-            struct grt_dataset *data = grt_dataset_open(
-                grt_dataset_desc(.path = path, .class_targets = true, .classes = told));
-            assert_non_null(data);
-            assert_int_equal(grt_dataset_info(data).classes, 11);
-            void *y;
-            free(data_kit_rows(data, &y));
-            for (int i = 0; i < 30; i++) {
-                assert_int_equal(((uint32_t *)y)[i], i * 7 % 11);
-            }
-            free(y);
-            grt_dataset_close(&data);
-        }
-        // A number that is no class is found before the device would use it as an index.
-        TEST_REFUSED(
-            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10)),
-            GRT_BAD_DATA, "row 3 of 'y' has class 10");
-        struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10,
-                                              .check_late = true));
-        assert_non_null(data);
-        struct grt_loader *loader = data_kit_load(data, 30);
-        struct grt_batch batch;
-        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
-        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 3 of 'y' has class 10");
-        grt_loader_destroy(&loader);
-        grt_dataset_close(&data);
-    }
-    labels[5] = -1;
-    const char *path = data_kit_path("negative.h5");
-    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
-    data_kit_write(
-        path, false,
-        &(struct data_kit_set){.name = "y", .type = H5T_STD_I32LE, .shape = {30}, .data = labels});
-    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
-                 GRT_BAD_DATA, "row 5 of 'y' has class -1");
-}
-
-// 200 rows of 3, some of them not finite; y one column, row 150 not finite.
-static const char *nan_file(const char *name, int deflate) {
-    const char *path = data_kit_path(name);
-    double x[600], y[200];
-    for (int i = 0; i < 600; i++) {
-        x[i] = data_kit_value((uint64_t)i);
-    }
-    for (int i = 0; i < 200; i++) {
-        y[i] = i;
-    }
-    x[3 * 4 + 1] = NAN;
-    x[3 * 60] = INFINITY;
-    x[3 * 199 + 2] = 1e300;  // beyond f32
-    y[150] = -INFINITY;
-    struct data_kit_set set = {
-        .name = "x", .type = H5T_IEEE_F64LE, .shape = {200, 3}, .deflate = deflate, .data = x};
-    set.chunk[0] = deflate ? 32 : 0;
-    set.chunk[1] = 3;
-    data_kit_write(path, true, &set);
-    data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {200}, .data = y});
-    return path;
-}
-
-static void rows_that_are_not_finite(void **state) {
-    (void)state;
-    for (int deflate = 0; deflate < 2; deflate++) {
-        const char *path = nan_file("nan.h5", deflate);
-        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path)), GRT_BAD_DATA,
-                     "row 4 of the inputs is not finite (column 1 is nan)");
-        struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
-        assert_non_null(data);
-        struct grt_loader *loader = data_kit_load(data, 8);
-        struct grt_batch batch;
-        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "row 4 of the inputs");
-        grt_loader_destroy(&loader);
-        grt_dataset_close(&data);
-        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true)),
-                     GRT_BAD_DATA, "row 4 of the inputs");
-
-        data = grt_dataset_open(grt_dataset_desc(.path = path, .on_nan = GRT_NAN_DROP));
-        assert_non_null(data);
-        assert_int_equal(grt_dataset_info(data).file_rows, 200);
-        assert_int_equal(grt_dataset_info(data).rows, 196);
-        void *y;
-        free(data_kit_rows(data, &y));
-        for (int i = 0, row = 0; i < 196; i++, row++) {
-            row += row == 4 || row == 60 || row == 150;
-            assert_true(((float *)y)[i] == (float)row);
-        }
-        free(y);
-        grt_dataset_close(&data);
-    }
-}
-
-static bool both_batches(struct grt_loader *loader) {
-    struct grt_batch batch;
-    for (int i = 0; i < 2; i++) {
-        if (!grt_loader_next(loader, &batch)) {
-            return false;
-        }
-        grt_loader_release(loader, &batch);
-    }
-    return true;
-}
-
-// Files that nobody has looked at: whoever reads a row finds what is wrong in it, be it read in
-// order or far apart, whatever its width, wherever it stands.
-static void late_rows_that_are_not_finite(void **state) {
-    (void)state;
-    enum { ROWS = 64, MOST = 37 };
-    static double x[ROWS * MOST], y[ROWS * MOST];
-    static const int widths[] = {1, 3, 16, MOST};
-    const double values[] = {NAN, INFINITY, -INFINITY};
-    for (int trial = 0; trial < 96; trial++) {
-        int width = widths[trial % 4], deflate = trial / 4 % 2, shuffle = trial / 8 % 2;
-        bool target = trial / 16 % 2;
-        uint64_t row = (uint64_t)(trial * 29 % ROWS);
-        int column = trial % 3 == 0 ? width - 1 : trial * 5 % width;
-        for (int i = 0; i < ROWS * MOST; i++) {
-            x[i] = y[i] = data_kit_value((uint64_t)i);
-        }
-        (target ? y : x)[row * (uint64_t)width + (uint64_t)column] = values[trial / 32];
-        const char *path = data_kit_path("late.h5");
-        struct data_kit_set set = {
-            .name = "x", .shape = {ROWS, (hsize_t)width}, .deflate = deflate, .data = x};
-        set.chunk[0] = deflate ? 9 : 0;
-        set.chunk[1] = (hsize_t)width;
-        data_kit_write(path, true, &set);
-        set.name = "y";
-        set.data = y;
-        data_kit_write(path, false, &set);
-        struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
-        assert_non_null(data);
-        struct grt_loader *loader =
-            grt_loader_create(grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = ROWS / 2,
-                                              .shuffle = shuffle > 0));
-        assert_non_null(loader);
-        char text[96];
-        snprintf(text, sizeof text, "row %llu of the %s is not finite (column %d",
-                 (unsigned long long)row, target ? "targets" : "inputs", column);
-        TEST_REFUSED(both_batches(loader), GRT_BAD_DATA, text);
-        grt_loader_destroy(&loader);
-        grt_dataset_close(&data);
-    }
-}
-
-// Numbers that f32 cannot tell apart are said, with how many of how many: three steps of 64 hold
-// all of one column, the others are apart.
-static void numbers_too_close_for_f32(void **state) {
-    (void)state;
-    double x[120];
-    for (int i = 0; i < 40; i++) {
-        x[3 * i] = x[3 * i + 2] = i;
-        x[3 * i + 1] = 1e9 + 3.0 * i;
-    }
-    const char *path = data_kit_path("close.h5");
-    data_kit_write(
-        path, true,
-        &(struct data_kit_set){.name = "x", .type = H5T_IEEE_F64LE, .shape = {40, 3}, .data = x});
-    test_log.quiet = true;
-    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
-    test_log.quiet = false;
-    assert_non_null(data);
-    assert_non_null(strstr(test_log.newest,
-                           "f32 tells 3 of 40 values apart in input column 1 (by a sample of rows; "
-                           "such columns: 1)"));
-    grt_dataset_close(&data);
-}
-
-static void targets_that_are_no_shares(void **state) {
-    (void)state;
-    const char *path = data_kit_path("shares.h5");
-    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 64, .features = 2)));
-    float *y = data_kit_read(path, "y");
-    uint64_t bad = 0;
-    while (y[bad] >= 0 && y[bad] <= 1) {
-        assert_true(++bad < 64);
-    }
-    free(y);
-    char row[64];
-    snprintf(row, sizeof row, "row %llu of the targets", (unsigned long long)bad);
-    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .share_targets = true)),
-                 GRT_BAD_DATA, row);
-    for (int shares = 0; shares < 2; shares++) {
-        struct grt_dataset *data = grt_dataset_open(
-            grt_dataset_desc(.path = path, .share_targets = shares > 0, .check_late = true));
-        assert_non_null(data);
-        struct grt_loader *loader = data_kit_load(data, 64);
-        struct grt_batch batch;
-        if (shares) {
-            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, row);
-        } else {
-            assert_true(grt_loader_next(loader, &batch));
-        }
-        grt_loader_destroy(&loader);
-        grt_dataset_close(&data);
-    }
-    assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 1, .features = 2)));
-    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 0.1)),
-                 GRT_BAD_DATA, "one row cannot be split");
-}
-
 // Against sums in the plainest form, over exactly the rows that are trained on.
 static void normalisation(void **state) {
     (void)state;
@@ -622,12 +407,13 @@ static void tables_are_taken_once(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    DATA_CASE(every_type_layout_and_filter),  DATA_CASE(every_half),
-    DATA_CASE(inputs_lie_side_by_side),       DATA_CASE(inputs_of_different_points),
-    DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
-    DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
-    DATA_CASE(targets_that_are_no_shares),    DATA_CASE(normalisation),
-    DATA_CASE(small_compressed_data),         DATA_CASE(bad_descs),
+    DATA_CASE(every_type_layout_and_filter),
+    DATA_CASE(every_half),
+    DATA_CASE(inputs_lie_side_by_side),
+    DATA_CASE(inputs_of_different_points),
+    DATA_CASE(normalisation),
+    DATA_CASE(small_compressed_data),
+    DATA_CASE(bad_descs),
     TEST_CASE(tables_are_taken_once),
 };
 TEST_SUITE(dataset, false, cases);
