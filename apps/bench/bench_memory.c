@@ -15,7 +15,7 @@
 
 #include "cli/talk.h"
 
-#define ALIGN 256ull      // of slots; a multiple of every device's
+#define ALIGN 256ull      // of slots, at least
 #define MAX_COPIES 4096u  // of one run
 #define CHUNK (4u << 20)  // bytes that the check looks at together
 #define SET_SOFTWARE (64ull << 20)
@@ -189,7 +189,8 @@ static bool print_one(struct bench *bench, const struct memory_test *test, uint6
                              .timing = {.replays = 1, .device_timer = caps->timestamps != 0}};
     struct stats stats = {0};
     run.size = (size + 3) / 4 * 4;
-    run.stride = (run.size + ALIGN - 1) / ALIGN * ALIGN;
+    uint64_t align = caps->align > ALIGN ? caps->align : ALIGN;
+    run.stride = (run.size + align - 1) / align * align;
     if (set > limit) {
         set = limit;
     }

@@ -112,8 +112,9 @@ static void machines(const struct markdown *m) {
         cell(m, s->version);
         cell(m, s->date);
         cell(m, s->command);
-        cell(m, s->file);
-        fputs(s->partial ? " partial\n" : "\n", m->file);
+        fputs(" ", m->file);
+        report_markdown(m->file, s->file);
+        fputs(s->partial ? ", partial |\n" : " |\n", m->file);  // a cell too many is not shown
     }
 }
 

@@ -130,10 +130,14 @@ run(["train", "supervised", "--data", "r.h5", "batch_size=20", "validation_split
 run(["train", "supervised", "--data", "c.h5", "batch_size=16", "validation_split=0.25", "checkpoint_dir=c", *short])
 run(["train", "simclr", "--data", "s.h5", "batch_size=8", "epochs=1", "seed=1", "checkpoint_dir=s", "-q", *REF,
      "model=[{conv: 4}, relu, flatten, {linear: 8}]"])
+run(["train", "supervised", "--data", "t.csv", "batch_size=4", "checkpoint_dir=t", *short])
 texts = ""
 for name, more in (("r", []), ("c", []), ("c", ["--embeddings"])):
     texts += run(["predict", "--data", name + ".h5", "--checkpoint", name, "--format", "csv", "-o", "-", *more, *REF])
 predicted, texts = texts, ""
+for form in ("table", "json"):  # with the names of its classes
+    text = run(["eval", "--data", "t.csv", "--checkpoint", "t", "--format", form, *REF])
+    texts += re.sub(r'(?s)"device": \{.*?\n  \}|"(?:date|gpurt)": "[^"]*"|"(?:loss|accuracy|samples_per_s)": [\d.]+', '""', text)
 for name, part in (("r", "validation"), ("c", "train"), ("c", "all")):
     for form in ("table", "csv"):
         texts += run(["eval", "--data", name + ".h5", "--checkpoint", name, "--part", part, "--scores", "--format", form, *REF])

@@ -110,8 +110,16 @@ with open("sweep.jsonl", "w") as f:
         f.write(json.dumps(dict(trial=i + 1, state=state, value=value, lr=10.0 ** -(i + 1), depth=1 + i % 3,
                                 optimizer=("adam", "sgd")[i % 2])) + "\n")
 
+with open("part.jsonl", "w") as f:  # stopped: what says so stands behind the rows
+    f.write(json.dumps(dict(schema="gpurt.bench/1", gpurt="0.1.0", command=["gpurt", "bench", "gemm"], date="2026-01-05T00:00:00Z",
+                            device={"name": "Card C", "backend": "vulkan"})) + "\n")
+    f.write(json.dumps(dict(kind="gemm", shape="8x8x8", batch=1, precision="f32", trans="nn", gflop_per_s=7, check="ok")) + "\n")
+    f.write('{"partial": true}\n')
 everything = ["a.jsonl", "b.jsonl", "learn.jsonl", "memory.json", "sweep.jsonl"]
-same("report.txt", run(["report", *everything]) + run(["report", "a.jsonl"]) + run(["report", "sweep.jsonl"]))
+run(["report", "part.jsonl", "--md", "part.md"])
+with open("part.md", encoding="utf-8") as f:
+    part = f.read()
+same("report.txt", run(["report", *everything]) + run(["report", "a.jsonl"]) + run(["report", "sweep.jsonl"]) + part)
 run(["report", *everything, "--html", "page.html", "--md", "page.md", "--csv", "page.csv", "--title", "Made up"])
 same("report-html.txt", page("page.html"))
 for form in ("md", "csv"):
@@ -277,16 +285,16 @@ same("eval.txt", re.sub(r'"date": ?"[^"]*"|"gpurt": ?"[^"]*"', '""', texts))
 
 CLOCKED = ("samples", "slowest_stage", "steps_per_run", "memory", "memory_bytes", "working_set", "gpu", "spread", "ms", "us")
 BENCHES = (
-    "gemm --shape 8,16x4x8 --batch-count 1,2 --trans nn,tn --precision f32,f16 --samples 1",
+    "gemm --shape 8,16x4x8 --batch-count 2 --trans nn,tn --precision f32,f16 --samples 1",
     "conv --shape 1x4x4x3x4,1x6x6x3x4 --precision f32 --samples 1",
     "conv --shape 2x9x8x3x4 --kernel 5 --stride 2 --padding 1 --pass weight,forward --samples 1",
     "rollout --env cartpole --num-envs 2,4 --num-dirs 2 --dir-chunk 1,2 --episode-length 5 --samples 1",
     "mlp --model depth=1,hidden=4 --batch-sizes 32,64 --precision f32,f16",
     "launch --samples 1",
-    "ppo --env cartpole --num-envs 2 --rollout-steps 4",
+    "ppo --env cartpole --num-envs 2 --rollout-steps 4 hidden=4",
     "data --batch-sizes 32 --num-workers 0,1",
     "data --data r.h5 --batch-sizes 8 --num-workers 1 --order sequential --cache ram",
-    "memory --size 4KiB,12KiB --samples 1",
+    "memory --size 63 --samples 1",
     "images --model wideresnet-10-1 --resolution 4 --batch-sizes 2",
     "rollout --env uav --num-envs 2 --policy random --set map=12,num_uavs=3,window=5 --samples 1",
     "train --data r.h5 --model depth=1,hidden=4 --batch-sizes 16,32 --num-workers 0 --precision f32 --steps 2",
