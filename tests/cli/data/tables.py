@@ -83,6 +83,7 @@ def tables():
     # What is wrong, by its line.
     for text, word in {"a,b\n1,2\n3\n": "bad.csv:3: 1 fields, and the first line has 2", "a,b\n1,2\nx,4\n": "bad.csv:3: column 'a': 'x' is no number",
                        "a,b\n": "no rows", "": "it is empty", 'a,b\n1,"2\n3,4\n': "bad.csv:2: a quote that nothing closes", "1\n2\n": "one column", 'a,b\n1,"2"3\n': "text behind it",
+                       '"a\nb",kind\n1,"x\ny"\n2,z\n3\n': "bad.csv:6: 1 fields, and the first line has 2",
                        "a,b\n1e999,2\n": "'1e999' is no number", "a,b\n0x10,2\n": "'0x10' is no number", "a,b\ninf,2\n": "'inf' is no number",
                        "a,b\n1,\0\n": "no text"}.items():
         write("bad.csv", text)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -86,6 +87,26 @@ static void descriptors(void **state) {
     fclose(file);
 }
 
+// A file that is replaced keeps who may read it; a new one has what the process gives.
+static void permissions(void **state) {
+    (void)state;
+    char folder[] = "/tmp/gpurt-outside-XXXXXX", path[64];
+    static const mode_t modes[] = {0600, 0640, 0664, 0755};
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/file", folder);
+    mode_t before = umask(027);
+    struct stat info;
+    assert_true(grt_whole_file_save(path, "new", 3) && stat(path, &info) == 0);
+    assert_int_equal(info.st_mode & 0777, 0640);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        assert_int_equal(chmod(path, modes[i]), 0);
+        assert_true(grt_whole_file_save(path, "next", 4) && stat(path, &info) == 0);
+        assert_int_equal(info.st_mode & 0777, modes[i]);
+    }
+    umask(before);
+    assert_true(unlink(path) == 0 && rmdir(folder) == 0);
+}
+
 static void log_of_nobody(void **state) {
     (void)state;
     FILE *file = tmpfile();
@@ -109,6 +130,7 @@ static void log_of_nobody(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(programs),
     TEST_CASE(descriptors),
+    TEST_CASE(permissions),
     TEST_CASE(log_of_nobody),
 };
 TEST_SUITE(outside, false, cases);

@@ -2,6 +2,7 @@
 // Statuses, the newest failure of a thread, and the log.
 #include "harness/harness.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/child.h"
 #include "base/closest.h"
@@ -317,12 +319,34 @@ static int stays(struct grt_child *parent, void *context) {
     return grt_child_receive(parent, &byte, 1, 600, NULL) == GRT_CHILD_ANSWERED ? 0 : 1;
 }
 
+static void does_nothing(void *context) {
+    (void)context;
+}
+
+static void takes_long(void *context) {
+    (void)context;
+    sleep(600);
+}
+
+// Descriptors that are open.
+static uint32_t open_files(void) {
+    uint32_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder)) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
+
 // What is said of one that went by itself, of one that was killed, and of one that waits, which is
 // ended here and of which nothing is said; nor of one that was never there.
 static void children_end(void **state) {
     (void)state;
     const int seven = 7;
     char why[256], byte;
+    uint32_t before = open_files();
     const char *said[2] = {"ended the process (exit code 7)", "crashed (signal 9, Killed)"};
     for (int i = 0; i < 2; i++) {
         struct grt_child child;
@@ -343,6 +367,11 @@ static void children_end(void **state) {
     grt_child_end(&child, how);
     assert_string_equal(how, "");
     assert_int_equal(kill(pid, 0), -1);
+    // One that is tried and comes back, and one that is late, as well.
+    assert_true(grt_child_survives(does_nothing, NULL, 60, how));
+    assert_false(grt_child_survives(takes_long, NULL, 0.05, how));
+    assert_string_equal(how, "did not come back within 0.05 s");
+    assert_int_equal(open_files(), before);
 }
 
 static const struct CMUnitTest cases[] = {

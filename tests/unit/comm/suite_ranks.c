@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -538,6 +539,39 @@ static void machines(void **state) {
     assert_non_null(strstr(one.machine, space));
 }
 
+// A process may call itself as it likes: what it does stands behind the last bracket.
+static void names_of_processes(void **state) {
+    (void)state;
+    static const char *const names[] = {"plain", "a) T (b", "a) S (b", "Z)"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int ready[2], status;
+        char byte = 0;
+        assert_int_equal(pipe(ready), 0);
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            prctl(PR_SET_NAME, names[i]);
+            (void)!write(ready[1], "", 1);
+            for (;;) {
+                pause();
+            }
+        }
+        assert_int_equal(read(ready[0], &byte, 1), 1);
+        assert_int_equal(peer_look(pid), PEER_RUNS);
+        assert_int_equal(kill(pid, SIGSTOP), 0);
+        assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+        assert_int_equal(peer_look(pid), PEER_STOPPED);
+        assert_int_equal(kill(pid, SIGKILL), 0);
+        siginfo_t info;
+        assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+        assert_int_equal(peer_look(pid), PEER_GONE);  // nobody has asked how it ended
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(peer_look(pid), PEER_GONE);
+        close(ready[0]);
+        close(ready[1]);
+    }
+}
+
 // ---- launchers ----
 
 static void launchers(void **state) {
@@ -587,8 +621,8 @@ static void launchers(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),     TEST_CASE(many_sums), TEST_CASE(agreements),      TEST_CASE(votes),
-    TEST_CASE(windows),  TEST_CASE(silence),   TEST_CASE(other_processes), TEST_CASE(versions),
-    TEST_CASE(machines), TEST_CASE(launchers),
+    TEST_CASE(sums),     TEST_CASE(many_sums), TEST_CASE(agreements),         TEST_CASE(votes),
+    TEST_CASE(windows),  TEST_CASE(silence),   TEST_CASE(other_processes),    TEST_CASE(versions),
+    TEST_CASE(machines), TEST_CASE(launchers), TEST_CASE(names_of_processes),
 };
 TEST_SUITE(ranks, false, cases);

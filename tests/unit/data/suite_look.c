@@ -225,6 +225,36 @@ static void findings_are_remembered(void **state) {
     TEST_REFUSED(grt_dataset_open(&desc), GRT_BAD_DATA, "has class 10");
 }
 
+// Moments that are kept are those of the rows that are trained on: another seed of the split, and
+// another share, have others, the same as in a file that nobody has looked at yet.
+static void moments_are_of_their_split(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t seed;
+        double split;
+    } splits[] = {{1, 0.5}, {2, 0.5}, {2, 0.25}, {2, 0}};
+    enum { SPLITS = sizeof splits / sizeof *splits };
+    double first[SPLITS];
+    fill();
+    for (int again = 0; again < 2; again++) {
+        const char *path = write_rows(again ? "anew.h5" : "split.h5", false);
+        for (int i = 0; i < SPLITS; i++) {
+            int k = again ? SPLITS - 1 - i : i;
+            struct grt_dataset *data = grt_dataset_open(
+                grt_dataset_desc(.path = path, .normalise = true, .seed = splits[k].seed,
+                                 .validation_split = splits[k].split));
+            assert_non_null(data);
+            double mean = grt_dataset_info(data).mean[3];
+            grt_dataset_close(&data);
+            assert_true(!again || mean == first[k]);
+            first[k] = mean;
+            for (int other = 0; !again && other < k; other++) {
+                assert_true(mean != first[other]);
+            }
+        }
+    }
+}
+
 // Inputs are not read where nothing of them is asked: class numbers alone are looked at.
 static void whole_numbers_cost_nothing(void **state) {
     (void)state;
@@ -316,9 +346,10 @@ static void a_digest_tells_data_apart(void **state) {
     { #function, function, begin, end, NULL }
 
 static const struct CMUnitTest cases[] = {
-    LOOK_CASE(the_first_bad_row),       LOOK_CASE(threads_change_no_bit),
-    LOOK_CASE(one_row_of_a_block),      LOOK_CASE(an_unchanged_file_is_remembered),
-    LOOK_CASE(findings_are_remembered), LOOK_CASE(whole_numbers_cost_nothing),
-    LOOK_CASE(it_can_be_stopped),       LOOK_CASE(a_digest_tells_data_apart),
+    LOOK_CASE(the_first_bad_row),          LOOK_CASE(threads_change_no_bit),
+    LOOK_CASE(one_row_of_a_block),         LOOK_CASE(an_unchanged_file_is_remembered),
+    LOOK_CASE(findings_are_remembered),    LOOK_CASE(whole_numbers_cost_nothing),
+    LOOK_CASE(it_can_be_stopped),          LOOK_CASE(a_digest_tells_data_apart),
+    LOOK_CASE(moments_are_of_their_split),
 };
 TEST_SUITE(look, false, cases);

@@ -222,6 +222,17 @@ static void rows_of_a_window_differ(void **state) {
         seen[other[i]] = true;
     }
     assert_true(same < ROWS / 4);
+    // Nor are the windows of an epoch mixed alike.
+    uint64_t all[4 * ROWS];
+    order = grt_order(4ull * ROWS, ROWS, 0, 3);
+    grt_order_draw(&order, &draw, 0, 0, 4ull * ROWS, all);
+    for (uint32_t window = 1; window < 4; window++) {
+        same = 0;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            same += all[i] % ROWS == all[window * ROWS + i] % ROWS;
+        }
+        assert_true(same < ROWS / 4);
+    }
 }
 
 static const struct CMUnitTest cases[] = {

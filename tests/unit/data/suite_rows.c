@@ -278,6 +278,23 @@ static void memory_of_narrow_rows(void **state) {
     }
 }
 
+// Rows fit where inputs and targets do together, to the byte.
+static void memory_that_is_left(void **state) {
+    (void)state;
+    struct grt_dataset *data = open_file(write_file(1, &layouts[0], false), false, true);
+    const uint64_t bytes = 4ull * ROWS * (WIDTH + 1);
+    for (uint64_t less = 0; less < 8; less += 4) {
+        struct grt_dev *dev =
+            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes - less));
+        char why[GRT_CACHE_WHY];
+        assert_non_null(dev);
+        assert_int_equal(grt_cache_fits(data, dev, GRT_CACHE_DEVICE, why), less == 0);
+        assert_int_equal(strstr(why, "may be taken") != NULL, less > 0);
+        grt_dev_destroy(&dev);
+    }
+    grt_dataset_close(&data);
+}
+
 // ---- windows ----
 
 static uint32_t pieces_of(const uint32_t *rows, uint32_t count, uint32_t piece) {
@@ -462,6 +479,7 @@ static void handler_over_ours(void **state) {
 static const struct CMUnitTest cases[] = {
     DATA_CASE(every_type_from_every_place),
     DATA_CASE(memory_of_narrow_rows),
+    DATA_CASE(memory_that_is_left),
     DATA_CASE(windows_of_a_file),
     DATA_CASE(cut_anywhere),
     DATA_CASE(faults_of_others),

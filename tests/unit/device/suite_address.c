@@ -144,6 +144,47 @@ static void events_are_given_back(void **state) {
     assert_int_equal(events.alive, 0);
 }
 
+static int mapped;
+
+static void *CL_API_CALL map_noted(cl_command_queue queue, cl_mem buf, cl_bool blocking,
+                                   cl_map_flags flags, size_t offset, size_t size, cl_uint count,
+                                   const cl_event *wait, cl_event *event, cl_int *code) {
+    mapped++;
+    return events.own.clEnqueueMapBuffer(queue, buf, blocking, flags, offset, size, count, wait,
+                                         event, code);
+}
+
+static cl_int CL_API_CALL unmap_noted(cl_command_queue queue, cl_mem buf, void *at, cl_uint count,
+                                      const cl_event *wait, cl_event *event) {
+    mapped--;
+    return events.own.clEnqueueUnmapMemObject(queue, buf, at, count, wait, event);
+}
+
+// Host memory is mapped for the life of its buffer, and no longer.
+static void mapped_memory_is_given_back(void **state) {
+    (void)state;
+    struct grt_dev *dev = grt_dev_create(grt_dev_desc(.backend = "opencl"));
+    if (!dev) {
+        skip();
+        return;  // skip() does not come back: for the analyzer
+    }
+    events.own = gcl;
+    gcl.clEnqueueMapBuffer = map_noted;
+    gcl.clEnqueueUnmapMemObject = unmap_noted;
+    static const enum grt_buf_kind kinds[] = {GRT_BUF_DEVICE, GRT_BUF_UPLOAD, GRT_BUF_READBACK};
+    for (int i = 0; i < 3; i++) {
+        struct grt_buf *buf =
+            grt_buf_create(dev, grt_buf_desc(.size = 4096, .kind = kinds[i], .label = "mapped"));
+        assert_non_null(buf);
+        assert_int_equal(mapped, kinds[i] != GRT_BUF_DEVICE);
+        grt_buf_destroy(&buf);
+        assert_int_equal(mapped, 0);
+    }
+    grt_dev_destroy(&dev);
+    gcl.clEnqueueMapBuffer = events.own.clEnqueueMapBuffer;
+    gcl.clEnqueueUnmapMemObject = events.own.clEnqueueUnmapMemObject;
+}
+
 // Ranges of words with distinct values: up to the reach, across it and behind it, one longer than a
 // grid. The driver's own fills end there, and every word is what it was told to be.
 static void far_fills(void **state) {
@@ -258,5 +299,6 @@ static void equal_launches_share_an_object(void **state) {
 
 static const struct CMUnitTest cases[] = {
     cmocka_unit_test(equal_launches_share_an_object), cmocka_unit_test(either_way),
-    cmocka_unit_test(events_are_given_back), cmocka_unit_test(far_fills)};
+    cmocka_unit_test(events_are_given_back), cmocka_unit_test(mapped_memory_is_given_back),
+    cmocka_unit_test(far_fills)};
 TEST_SUITE(address, false, cases);

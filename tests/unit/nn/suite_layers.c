@@ -235,12 +235,16 @@ static void dropped(void **state) {
     for (uint32_t i = 0; i < WIDTH; i++) {
         one[i * WIDTH + i] = 1;
     }
-    for (int narrow = 0; narrow < 2; narrow++) {
+    // In two types, and the second of two micro-batches, which drops others than the first.
+    for (int way = 0; way < 3; way++) {
+        bool narrow = way == 1, cut = way == 2;
         enum grt_dtype dtype = narrow ? GRT_F16 : GRT_F32;
+        const uint32_t rows = NETWORK_SAMPLES / (1 + cut), count = rows * WIDTH;
         struct grt_learner *learner = grt_learner_create(
-            test.dev, grt_learner_desc(.make = grt_network_make, .of = &network,
-                                       .input = {1, {WIDTH}}, .optim = still, .precision = dtype,
-                                       .batch = NETWORK_SAMPLES, .seed = SEED));
+            test.dev,
+            grt_learner_desc(.make = grt_network_make, .of = &network, .input = {1, {WIDTH}},
+                             .optim = still, .precision = dtype, .batch = NETWORK_SAMPLES,
+                             .accumulate = 1 + cut, .seed = SEED));
         assert_non_null(learner);
         assert_true(grt_learner_alloc(learner));
         for (uint32_t k = 0; k < 2; k++) {
@@ -259,12 +263,12 @@ static void dropped(void **state) {
         for (uint32_t step = 0; step < STEPS; step++) {
             learn_run(graph, 1);
             float *y = learn_read(grt_learner_output(learner));
-            for (uint32_t i = 0; i < NETWORK_SAMPLES * WIDTH; i++) {
+            for (uint32_t i = 0; i < count; i++) {
                 uint32_t words[4];
-                oracle_philox((const uint32_t[4]){i / 4, 0, step, 0}, (const uint32_t[2]){SEED, 0},
-                              words);
+                oracle_philox((const uint32_t[4]){i / 4, 0, step, cut},
+                              (const uint32_t[2]){SEED, 0}, words);
                 bool drops = oracle_uniform(words[i % 4]) < 0.25;
-                double want = drops ? 0 : s.x[i] / 0.75;
+                double want = drops ? 0 : s.x[cut * count + i] / 0.75;
                 if (!(fabs((double)y[i] - want) <= fabs(want) * (narrow ? 0x1p-10 : 0x1p-22))) {
                     print_error("step %u, number %u: %g, not %g\n", step, i, (double)y[i], want);
                 }
@@ -273,12 +277,12 @@ static void dropped(void **state) {
             }
             free(y);
         }
-        // A quarter of 1110, five deviations either way.
-        assert_true(kept > 760 && kept < 905);
+        // A quarter of 1110 or 555, five deviations either way.
+        assert_true(cut ? kept > 365 && kept < 467 : kept > 760 && kept < 905);
         learn_run(look, 1);
         float *y = learn_read(grt_learner_output(learner));
-        for (uint32_t i = 0; i < NETWORK_SAMPLES * WIDTH; i++) {
-            assert_true((double)y[i] == s.x[i]);
+        for (uint32_t i = 0; i < count; i++) {
+            assert_true((double)y[i] == s.x[cut * count + i]);
         }
         free(y);
         network_samples_end(&s);

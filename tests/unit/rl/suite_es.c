@@ -171,6 +171,9 @@ static float returned(enum returns kind, int side, uint64_t *random) {
     if (kind == RETURNS_BROKEN && (side == 4 || side == 11 || side == 12)) {
         return side == 4 ? NAN : side == 11 ? INFINITY : -INFINITY;
     }
+    if (kind == RETURNS_BROKEN && (side == 5 || side == 10)) {
+        return 39.0f * ENVS;  // the other side of a broken one is among the best
+    }
     return whole - (float)(ENVS * (kind == RETURNS_BELOW_ZERO ? 70 : 20));
 }
 
@@ -242,6 +245,7 @@ static void update_follows_the_formulas(bool ranks, enum returns kind) {
     // A direction that has a side without a number stands in its place, and is not used.
     for (int d = 0; d < DIRS; d++) {
         if (returns[2 * d] == WORST || returns[2 * d + 1] == WORST) {
+            assert_int_equal(used[d], d != 6);  // by its better side
             used[d] = false;
             weight[d] = 0;
         }

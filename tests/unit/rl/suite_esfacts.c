@@ -208,6 +208,17 @@ static void reports(void **state) {
     float *after = numbers_of(es->theta);
     assert_memory_equal(before, after, 41 * 16);
     assert_int_equal(trial.iteration, 2);
+    // The same policy two iterations on is tried elsewhere, and there again.
+    for (int i = 0; i < 2; i++) {
+        struct grt_es_report same, later;
+        es->done = 2;
+        assert_true(grt_es_evaluate(es, 5, &same));
+        es->done = 4;
+        assert_true(grt_es_evaluate(es, 5, &later));
+        assert_true(same.mean_return == trial.mean_return);
+        assert_true(later.mean_return != trial.mean_return && later.iteration == 4);
+    }
+    es->done = 2;
     assert_false(trial.stopped);
     assert_true(trial.mean_return == trial.best_return && trial.mean_return < 0);
     assert_true(trial.mean_return > -16.3f * LENGTH && trial.mean_return != again.mean_return);

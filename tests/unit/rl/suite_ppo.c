@@ -425,6 +425,38 @@ static void what_does_not_fit_says_what_does(void **state) {
     }
 }
 
+// ---- beginnings ----
+
+// A run that begins with the networks of another one begins its average with them, and knows
+// nothing else of it.
+static void a_beginning_is_its_average(void **state) {
+    (void)state;
+    struct ppo_maker m = ppo_pendulums();
+    m.desc.optim.ema = 0.5;
+    struct ppo_made from = ppo_make(&m);
+    m.desc.seed += 1;
+    struct ppo_made to = ppo_make(&m);
+    iterate(from.ppo, 2);
+    struct grt_archive *archive = grt_archive_create();
+    assert_true(grt_ppo_save(from.ppo, archive));
+    assert_true(grt_ppo_load(to.ppo, archive, GRT_PPO_NETWORKS));
+    for (uint32_t i = 0; i < to.ppo->params.count; i++) {
+        const struct grt_param *p = to.ppo->params.list[i];
+        const struct grt_tensor average = grt_params_view(p, to.ppo->average, 0);
+        const struct grt_tensor wanted = grt_params_view(p, from.ppo->average, 0);
+        float *own = ppo_read(&p->master), *mean = ppo_read(&average), *want = ppo_read(&wanted);
+        assert_memory_equal(own, want, p->count * sizeof *own);
+        assert_memory_equal(mean, want, p->count * sizeof *mean);
+        free(own);
+        free(mean);
+        free(want);
+    }
+    assert_int_equal(to.ppo->done, 0);
+    grt_archive_destroy(&archive);
+    ppo_end(&from);
+    ppo_end(&to);
+}
+
 // ---- mistakes ----
 
 static void what_makes_no_sense_is_refused(void **state) {
@@ -462,6 +494,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(each_copy_plays_one_episode),
     TEST_CASE(epochs_end_when_the_policy_has_moved),
     TEST_CASE(what_does_not_fit_says_what_does),
+    TEST_CASE(a_beginning_is_its_average),
     TEST_CASE(what_makes_no_sense_is_refused),
 };
 TEST_SUITE(ppo, true, cases);

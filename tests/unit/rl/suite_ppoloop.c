@@ -77,6 +77,8 @@ static void an_iteration_that_is_given_up_leaves_no_trace(void **state) {
     discrete.desc.precision = GRT_F16;
     discrete.copies = 40;
     discrete.desc.batch = 720;
+    continuous.desc.normalise = true;
+    continuous.desc.optim.ema = 0.5;
     gives_up(&discrete);
     gives_up(&continuous);
 }

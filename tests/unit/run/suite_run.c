@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "harness/toy_run.h"
+#include "run/run_parts.h"
 
 // ---- cases ----
 
@@ -77,6 +78,43 @@ static void seconds_add_up(void **state) {
     double second = grt_seconds() - begun, both = kept_seconds(desc.dir);
     assert_true(0 < rest.trained && rest.seconds <= second);
     assert_true(kept + rest.trained_at <= both && both <= kept + second);
+    toy_leave();
+}
+
+static struct grt_run *of_toy;
+
+static bool remember_run(void *self, struct grt_run *run, struct grt_run_turn *turn) {
+    of_toy = run;
+    return toy_advance(self, run, turn);
+}
+
+// Within a run, back to a checkpoint of 500 s: the time that passed is what the clock says.
+static void go_back(struct toy *t) {
+    struct grt_archive *archive = t->step == 4 ? grt_checkpoint_newest(toy_path("back")) : NULL;
+    if (archive) {
+        double before = run_seconds(of_toy);
+        assert_true(grt_archive_set_real(archive, "seconds", 500));
+        assert_true(before < 400 && run_restore(of_toy, archive));
+        assert_true(run_seconds(of_toy) >= before && run_seconds(of_toy) < 400);
+        grt_archive_destroy(&archive);
+        t->after = NULL;
+    }
+}
+
+static void going_back_changes_no_time(void **state) {
+    (void)state;
+    toy_enter();
+    struct grt_trainer trainer = toy_trainer;
+    trainer.advance = remember_run;
+    struct toy t = {.stop_at = 3, .trainer = &trainer};
+    struct grt_run_desc desc = {.dir = toy_path("back"), .limits = {.max_time = 1000}};
+    const struct grt_run_start start = {.steps = 6, .evaluate_every = 3};
+    assert_int_equal(toy_go(&t, desc, start), GRT_ENDED_SIGNAL);
+    struct toy rest = {.trainer = &trainer, .after = go_back};
+    desc.resume = true;
+    assert_int_equal(toy_go(&rest, desc, start), GRT_ENDED_ITERATIONS);
+    assert_null(rest.after);
+    assert_true(kept_seconds(desc.dir) < 400);
     toy_leave();
 }
 
@@ -272,6 +310,6 @@ static void places(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(what_is_due), TEST_CASE(seconds_add_up), TEST_CASE(stopped_anywhere),
     TEST_CASE(ends),        TEST_CASE(one_file),       TEST_CASE(the_best_is_behind),
-    TEST_CASE(nonfinite),   TEST_CASE(places),
+    TEST_CASE(nonfinite),   TEST_CASE(places),         TEST_CASE(going_back_changes_no_time),
 };
 TEST_SUITE(run, false, cases);

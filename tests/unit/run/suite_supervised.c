@@ -14,6 +14,7 @@
 #include "gpurt/make.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/supervised.h"
+#include "run/run_parts.h"
 #include "run/supervised/supervised_parts.h"
 
 // What a run said, and when it is to be stopped.
@@ -592,6 +593,51 @@ static void work_ahead(void **state) {
     run_kit_end();
 }
 
+// Every number of a checkpoint is there again; those that a best score and patience are counted by
+// only where they are of the same metric.
+static void numbers_come_back(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct watch w = {.stop_at = 20};
+    static const char *const lines[] = {"patience=9", "epochs=3", "schedule=plateau"};
+    struct grt_config c = run_kit_config("run", PAIRS(lines[0], lines[1], lines[2]));
+    assert_int_equal(train(&c, false, &w), GRT_ENDED_SIGNAL);
+    struct grt_archive *archive = grt_checkpoint_newest(c.checkpoint_dir);
+    assert_non_null(archive);
+    assert_true(grt_archive_set_real(archive, "epoch_loss", 12.5) &&
+                grt_archive_set_whole(archive, "epoch_samples", 48) &&
+                grt_archive_set_whole(archive, "epoch_idle", 16) &&
+                grt_archive_set_real(archive, "best_accuracy", 0.75) &&
+                grt_archive_set_whole(archive, "patience_waited", 3) &&
+                grt_archive_set_real(archive, "patience_score", -0.5) &&
+                grt_archive_set_real(archive, "best_score", -0.25) &&
+                grt_archive_set_whole(archive, "best_step", 17) &&
+                grt_archive_set_real(archive, "plateau_factor", 0.125) &&
+                grt_archive_set_whole(archive, "plateau_bad", 2));
+    for (int other = 0; other < 2; other++) {
+        assert_true(!other || grt_archive_set_text(archive, "best_metric", "accuracy"));
+        struct watch v = {0};
+        struct grt_supervised *run = create(&c, false, &v);
+        struct grt_run_place place;
+        double spent = 0;
+        assert_non_null(run);
+        run_keep_place(archive, &place, &spent);
+        assert_true(supervised_load(run, grt_supervised_driver(run), archive, &place));
+        const struct supervised_place *p = &run->place;
+        assert_true(p->position.epoch == 1 && p->position.batch == 3 && place.step == 20);
+        assert_true(p->epoch_loss == 12.5 && p->epoch_samples == 48 && p->epoch_idle == 16);
+        assert_true(p->best_accuracy == 0.75);
+        assert_true(p->plateau.factor == 0.125 && p->plateau.bad == 2);
+        assert_int_equal(place.any_best, !other);
+        assert_true(other || (place.best_score == -0.25 && place.best_step == 17));
+        assert_true(place.patience.any == !other && place.patience.waited == (other ? 0 : 3));
+        assert_true(place.patience.score == (other ? 0 : -0.5));
+        grt_supervised_destroy(&run);
+    }
+    grt_archive_destroy(&archive);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(first_step_apart),
     TEST_CASE(resumed),
@@ -604,5 +650,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(models),
     TEST_CASE(work_ahead),
     TEST_CASE(short_memory_of_sums),
+    TEST_CASE(numbers_come_back),
 };
 TEST_SUITE(supervised, true, cases);
