@@ -95,7 +95,7 @@ static void permissions(void **state) {
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/file", folder);
     mode_t before = umask(027);
-    struct stat info;
+    struct stat info = {0};
     assert_true(grt_whole_file_save(path, "new", 3) && stat(path, &info) == 0);
     assert_int_equal(info.st_mode & 0777, 0640);
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {

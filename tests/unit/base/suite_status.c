@@ -310,7 +310,7 @@ static int leaves(struct grt_child *parent, void *context) {
     if (!context) {
         raise(SIGKILL);
     }
-    return *(const int *)context;
+    return context ? *(const int *)context : 0;
 }
 
 static int stays(struct grt_child *parent, void *context) {

@@ -234,7 +234,7 @@ static void moments_are_of_their_split(void **state) {
         double split;
     } splits[] = {{1, 0.5}, {2, 0.5}, {2, 0.25}, {2, 0}};
     enum { SPLITS = sizeof splits / sizeof *splits };
-    double first[SPLITS];
+    double first[SPLITS] = {0};
     fill();
     for (int again = 0; again < 2; again++) {
         const char *path = write_rows(again ? "anew.h5" : "split.h5", false);
