@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154  # what ci/static_check.sh sets
 #
-# For ci/static_check.sh: compilers of GPUs that are not here, how they are called, and what they say
-# of a kernel. Wants $build and $tmp.
+# For ci/static_check.sh: compilers of GPUs that are not here, how they are called, and what they
+# say of a kernel. Wants $build and $tmp.
 
 clang=$(tool_clang)
 clc=/usr/lib/clc

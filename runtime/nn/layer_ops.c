@@ -500,8 +500,8 @@ void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *d, struct 
         d->state->range,
         numbers,
     };
-    // A CPU draws several side by side: 154 ms in place of 230 for 8 million rows (PoCL, two cores,
-    // 2026-11). lavapipe has lanes for that.
+    // A CPU draws several side by side, which takes it half the time (PoCL, Neoverse N1, 2026-11).
+    // lavapipe has lanes for that.
     const struct grt_dev_info *info = grt_dev_info(grt_graph_dev(graph));
     uint32_t run = info->caps.software && info->backend != GRT_BACKEND_VULKAN ? 16 : 1;
     uint64_t groups = (d->rows + wg * run - 1) / (wg * run);
