@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Images from end to end on one device: a network with convolutions is trained, stopped and resumed
-# to the same bits, and NumPy predicts the same from its weights in PyTorch's order. Usage:
-# tests/cli/train/images.sh GPURT DEVICE
+# to the same bits, and NumPy predicts the same from its weights in PyTorch's order. Forms of files,
+# and what is refused, with ref. Usage: tests/cli/train/images.sh GPURT DEVICE
 
 set -uo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -69,11 +69,6 @@ for run in once twice; do expect 0 convert "$(newest $run)" $run.safetensors; do
 cmp -s <(tail -c 4000 once.safetensors) <(tail -c 4000 twice.safetensors) ||
     wrong "images that are cut and compressed, resumed, give other bits"
 
-# There and back again.
-expect 0 convert once.safetensors back.h5
-expect 0 convert back.h5 back.safetensors
-cmp -s once.safetensors back.safetensors || wrong "convert does not give back what it took"
-
 expect 0 predict --data plain.h5 --checkpoint "$(newest once)" -o y.h5
 "$python" - <<'PY' || wrong "NumPy predicts other logits"
 import h5py, json, struct, numpy as np
@@ -125,30 +120,20 @@ expect 0 predict --data plain.h5 --checkpoint "$(newest drawn)" -o redrawn.h5 ba
 "$python" -c 'import h5py, numpy as np
 a, b = (h5py.File(f)["y"][:] for f in ("drawn.h5", "redrawn.h5")); assert np.abs(a - b).max() < 1e-5' ||
     wrong "an evaluation is drawn"
-refuse 78 'transform: `normalize: true` comes before it' "${train[@]}" --data plain.h5 transform=normalize checkpoint_dir=none
-refuse 78 "no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
 shrunk=(train supervised --data few.h5 inputs=shots targets=lies hidden=8 depth=1 epochs=1 -q)
-expect 0 "${shrunk[@]}" transform='resize(4) | normalize' checkpoint_dir=shrunk
-# As guides write it; and evaluations with steps of their own.
+# As guides write it.
 expect 0 "${shrunk[@]}" checkpoint_dir=guide batch_size=10 \
     transform='random_resized_crop(size=96, scale=(0.08,1.0)) | random_horizontal_flip | color_jitter(0.8,0.8,0.8,0.2,p=0.8) | random_grayscale(p=0.2) | gaussian_blur(kernel_size=9) | normalize'
-expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' checkpoint_dir=middle
-expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' eval_transform='resize((5, 5)) | normalize' checkpoint_dir=whole
-for run in middle whole; do expect 0 predict --data few.h5 --checkpoint $run -o $run.h5; done
-"$python" -c 'import h5py, numpy as np
-a, b = (h5py.File(f)["y"][:] for f in ("middle.h5", "whole.h5")); assert np.abs(a - b).max() > 1e-3' ||
-    wrong "eval_transform changes nothing"
-refuse 78 'mixup and cutmix are for cross_entropy' "${shrunk[@]}" transform='normalize | cutmix' loss=mse checkpoint_dir=none
-refuse 78 'gives [5][5][3] in training, and [4][4][3] in evaluations' "${shrunk[@]}" transform='random_crop(5)' \
-    eval_transform='center_crop(4)' checkpoint_dir=none
-refuse 78 'eval_transform: there is no `transform` of training' "${shrunk[@]}" eval_transform='center_crop(4)' checkpoint_dir=none
 
-# A network by name: its weights alone, as another program has them, say the same, and begin a run.
+# A network by name.
 wide='model=wideresnet(depth=10, width=1)'
 names=(inputs=shots targets=lies batch_size=60)
 expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" epochs=1 checkpoint_dir=wide -q
 expect 0 predict --data plain.h5 --checkpoint wide -o wide.h5
 expect 0 convert wide/best.h5 wide.safetensors
+host_part || exit "$failed"
+
+# Its weights alone, as another program has them, say the same, and begin a run.
 "$python" - <<'PY' || wrong "the file is not as PyTorch has it"
 import json, struct
 blob = open("wide.safetensors", "rb").read()
@@ -173,6 +158,26 @@ expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" --from alone.saf
 grep -q 'from  *alone.safetensors: 46 tensors$' out err || wrong "what is taken is not told: $(grep from out err)"
 refuse 65 'alone.safetensors has no tensor of this network' train supervised --data plain.h5 "${names[@]}" hidden=8 \
     --from alone.safetensors checkpoint_dir=none
+
+# Evaluations with steps of their own.
+expect 0 "${shrunk[@]}" transform='resize(4) | normalize' checkpoint_dir=shrunk
+expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' checkpoint_dir=middle
+expect 0 "${shrunk[@]}" transform='random_crop(5) | normalize' eval_transform='resize((5, 5)) | normalize' checkpoint_dir=whole
+for run in middle whole; do expect 0 predict --data few.h5 --checkpoint $run -o $run.h5; done
+"$python" -c 'import h5py, numpy as np
+a, b = (h5py.File(f)["y"][:] for f in ("middle.h5", "whole.h5")); assert np.abs(a - b).max() > 1e-3' ||
+    wrong "eval_transform changes nothing"
+refuse 78 'mixup and cutmix are for cross_entropy' "${shrunk[@]}" transform='normalize | cutmix' loss=mse checkpoint_dir=none
+refuse 78 'gives [5][5][3] in training, and [4][4][3] in evaluations' "${shrunk[@]}" transform='random_crop(5)' \
+    eval_transform='center_crop(4)' checkpoint_dir=none
+refuse 78 'eval_transform: there is no `transform` of training' "${shrunk[@]}" eval_transform='center_crop(4)' checkpoint_dir=none
+
+refuse 78 'transform: `normalize: true` comes before it' "${train[@]}" --data plain.h5 transform=normalize checkpoint_dir=none
+refuse 78 "no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
+# There and back again.
+expect 0 convert once.safetensors back.h5
+expect 0 convert back.h5 back.safetensors
+cmp -s once.safetensors back.safetensors || wrong "convert does not give back what it took"
 
 refuse 65 'turned.h5: images are 7x9 of 3 channels; the model of once/best.h5 wants 9x7 of 3' \
     predict --data turned.h5 --checkpoint once -o no.h5

@@ -60,35 +60,8 @@ expect 0 "${uav[@]}" --iterations 4 normalize_observations=true --checkpoint nor
 expect 0 "${uav[@]}" --iterations 2 normalize_observations=true --checkpoint again.h5
 expect 0 train uav --resume again.h5 --iterations 4 -q
 same again.h5 normal.h5
-# The average of a run is its own.
-expect 0 "${uav[@]}" --iterations 4 ema=0.9 --checkpoint mean.h5
-expect 0 "${uav[@]}" --iterations 2 ema=0.9 --checkpoint mean-part.h5
-cp mean-part.h5 mean-kept.h5
-for ema in 0 0.5; do
-    refuse 78 "mean-part.h5 was made with ema=0.9; here it is $ema, which is another run" train uav --resume mean-part.h5 --iterations 4 ema=$ema -q
-done
-same mean-part.h5 mean-kept.h5
-refuse 78 "whole.h5 was made with ema=0; here it is 0.9, which is another run" train uav --resume whole.h5 --iterations 5 ema=0.9 -q
-expect 0 train uav --resume mean-part.h5 --iterations 4 ema=0.9 -q
-same mean-part.h5 mean.h5
-# Copies that the device chose are in the same place of a checkpoint after a resume.
-few=(--env pendulum rollout_steps=3 evaluate_envs=2 hidden=8 -q)
-expect 0 train ppo "${few[@]}" --iterations 2 --checkpoint own.h5
-expect 0 train ppo "${few[@]}" --iterations 1 --checkpoint own-part.h5
-expect 0 train ppo --resume own-part.h5 --iterations 2 -q
-same own-part.h5 own.h5
 # Another start, in 16 bits, from networks that are there.
 expect 0 "${uav[@]}" --iterations 1 --from whole.h5 use_amp=true seed=5 --checkpoint half.h5
-
-# ---- what does not fit ----
-# Learning, or the trials of a run that would fit: said before an earlier checkpoint is moved.
-expect 0 "${uav[@]}" --iterations 1 --checkpoint stays.h5
-cp stays.h5 stayed.h5
-refuse 78 'log_std has no effect with the discrete actions' "${uav[@]}" --checkpoint stays.h5 log_std=-1
-refuse 71 'lower num_envs, rollout_steps or batch_size' "${uav[@]}" --checkpoint stays.h5 --num-envs 900 --mem-limit 2MB
-refuse 71 '30000 copies (evaluate_envs) take' "${uav[@]}" --checkpoint stays.h5 evaluate_envs=30000 --mem-limit 2MB
-same stays.h5 stayed.h5
-[ ! -e stays-earlier-1.h5 ] || wrong "a run that does not fit moved an earlier checkpoint"
 
 # ---- eval ----
 expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
@@ -96,16 +69,8 @@ expect 0 eval uav --checkpoint whole.h5 --episodes 7 --format json
 said '"policy": *"random actions"'
 expect 0 eval uav --checkpoint whole.h5 --episodes 7 --seed 3 --format csv map=9 num_uavs=4
 [ "$(wc -l <out)" -eq 3 ] || wrong "eval: not a row for the policy and one for random actions"
-# Columns of terms that an environment lacks are nowhere: uav has three, pendulum one.
 [ "$(head -n 1 out)" = policy,episodes,return,length,arrived,collisions,all_arrived,steps_per_s ] ||
     wrong "eval: other columns than the environment's: $(head -n 1 out)"
-expect 0 train ppo --env pendulum --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint bare.h5 -q --format csv
-! head -n 1 out | grep -q term || wrong "train ppo: columns of terms that pendulum lacks: $(head -n 1 out)"
-expect 0 eval pendulum --checkpoint bare.h5 --episodes 2 --format csv
-[ "$(head -n 1 out)" = policy,episodes,return,length,good,steps_per_s ] ||
-    wrong "eval: columns of terms that pendulum lacks: $(head -n 1 out)"
-refuse 66 "none.h5" eval uav --checkpoint none.h5
-refuse 66 "uav-ppo.h5" eval uav
 
 # ---- learning ----
 # On one device is enough: the others compute the same. The bars are far from what is reached, and
@@ -134,10 +99,10 @@ looks() {
     python3 "$here/play_check.py" play.svg play.json || wrong "play $*: the picture is not what happened"
 }
 looks whole.h5 --start 5 --seed 3 num_obstacles=9
-looks whole.h5 --steps 4 map=40 num_uavs=7 max_steps=300
-[ "$(grep -c 'class="agent"' play.svg)" -eq 7 ] || wrong "play: KEY=VALUE is not the environment's"
 host_part || exit "$failed"
 looks whole.h5
+looks whole.h5 --steps 4 map=40 num_uavs=7 max_steps=300
+[ "$(grep -c 'class="agent"' play.svg)" -eq 7 ] || wrong "play: KEY=VALUE is not the environment's"
 # What is watched is an episode of `gpurt eval`.
 expect 0 eval uav --checkpoint whole.h5 --episodes 1 --seed 8 --format csv
 returned=$(sed 3d out >one && mv one out && column return)
@@ -174,6 +139,43 @@ classes = [e.get("class") for e in t.parse("team.svg").iter()]
 sys.exit([classes.count(c) for c in ("area", "goal", "agent")] != [1, 1, 3])' || wrong "play: team.k is drawn otherwise"
 refuse 65 "does not say how it is drawn" play ./plain.k --checkpoint plain.h5
 expect 0 play ./plain.k --checkpoint plain.h5 --format json
+
+# ---- averages, copies, columns ----
+# The average of a run is its own.
+expect 0 "${uav[@]}" --iterations 4 ema=0.9 --checkpoint mean.h5
+expect 0 "${uav[@]}" --iterations 2 ema=0.9 --checkpoint mean-part.h5
+cp mean-part.h5 mean-kept.h5
+for ema in 0 0.5; do
+    refuse 78 "mean-part.h5 was made with ema=0.9; here it is $ema, which is another run" train uav --resume mean-part.h5 --iterations 4 ema=$ema -q
+done
+same mean-part.h5 mean-kept.h5
+refuse 78 "whole.h5 was made with ema=0; here it is 0.9, which is another run" train uav --resume whole.h5 --iterations 5 ema=0.9 -q
+expect 0 train uav --resume mean-part.h5 --iterations 4 ema=0.9 -q
+same mean-part.h5 mean.h5
+# Copies that the device chose are in the same place of a checkpoint after a resume.
+few=(--env pendulum rollout_steps=3 evaluate_envs=2 hidden=8 -q)
+expect 0 train ppo "${few[@]}" --iterations 2 --checkpoint own.h5
+expect 0 train ppo "${few[@]}" --iterations 1 --checkpoint own-part.h5
+expect 0 train ppo --resume own-part.h5 --iterations 2 -q
+same own-part.h5 own.h5
+# Columns of terms that an environment lacks are nowhere: uav has three, pendulum one.
+expect 0 train ppo --env pendulum --num-envs 2 rollout_steps=4 --iterations 1 hidden=8 --checkpoint bare.h5 -q --format csv
+! head -n 1 out | grep -q term || wrong "train ppo: columns of terms that pendulum lacks: $(head -n 1 out)"
+expect 0 eval pendulum --checkpoint bare.h5 --episodes 2 --format csv
+[ "$(head -n 1 out)" = policy,episodes,return,length,good,steps_per_s ] ||
+    wrong "eval: columns of terms that pendulum lacks: $(head -n 1 out)"
+refuse 66 "none.h5" eval uav --checkpoint none.h5
+refuse 66 "uav-ppo.h5" eval uav
+
+# ---- what does not fit ----
+# Learning, or the trials of a run that would fit: said before an earlier checkpoint is moved.
+expect 0 "${uav[@]}" --iterations 1 --checkpoint stays.h5
+cp stays.h5 stayed.h5
+refuse 78 'log_std has no effect with the discrete actions' "${uav[@]}" --checkpoint stays.h5 log_std=-1
+refuse 71 'lower num_envs, rollout_steps or batch_size' "${uav[@]}" --checkpoint stays.h5 --num-envs 900 --mem-limit 2MB
+refuse 71 '30000 copies (evaluate_envs) take' "${uav[@]}" --checkpoint stays.h5 evaluate_envs=30000 --mem-limit 2MB
+same stays.h5 stayed.h5
+[ ! -e stays-earlier-1.h5 ] || wrong "a run that does not fit moved an earlier checkpoint"
 
 # ---- networks that leave ----
 # flies CHECKPOINT: the program of docs/environments.md chooses the moves that gpurt chose.
