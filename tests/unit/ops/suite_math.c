@@ -70,6 +70,15 @@ static void evaluate(struct grt_dev *dev, enum function f, const float *a, const
 static void check(enum function f, const float *a, const float *b, uint32_t count) {
     float *got = test_alloc(count * sizeof *got);
     evaluate(test.dev, f, a, b, count, got);
+    if (!test.on_ref && f < QUICK_RCP) {
+        // The bits of ref, which has met the oracle at the same numbers.
+        float *ref = test_alloc(count * sizeof *ref);
+        evaluate(test.ref, f, a, b, count, ref);
+        test_same_floats(test.dev, names[f], got, ref, count);
+        free(ref);
+        free(got);
+        return;
+    }
     struct test_compare compare = test_compare(test.dev, "%s", names[f]);
     for (uint32_t i = 0; i < count; i++) {
         struct oracle_value want = oracle_math(names[f], (double)a[i], (double)b[i]);
@@ -80,12 +89,6 @@ static void check(enum function f, const float *a, const float *b, uint32_t coun
         assert_false(f == QUICK_TANH && fabsf(got[i]) > 1.0f);
     }
     test_compare_end(&compare);
-    if (!test.on_ref && f < QUICK_RCP) {
-        float *ref = test_alloc(count * sizeof *ref);
-        evaluate(test.ref, f, a, b, count, ref);
-        test_same_floats(test.dev, names[f], got, ref, count);
-        free(ref);
-    }
     free(got);
 }
 

@@ -83,9 +83,12 @@ static void scratch(void **state) {
 static void same_bits(void **state) {
     (void)state;
     static const enum grt_dtype types[] = {GRT_F32, GRT_F16, GRT_BF16};
+    // A copy engine is a GPU's, and so is an order of groups that is another at every run.
+    const bool software = grt_dev_info(test.dev)->caps.software;
+    const int times = test.small ? 1 : software ? 2 : 4;
     for (size_t i = 0; i < (test.small ? 1 : sizeof types / sizeof *types); i++) {
         // Rows that the copy engine takes, then others.
-        for (uint64_t odd = 0; odd < 2; odd++) {
+        for (uint64_t odd = 0; odd < (software && i > 0 ? 1 : 2); odd++) {
             const struct product p = {
                 .m = 48 + odd, .n = 40 + odd, .k = 4096 + odd, .in = types[i], .out = GRT_F32};
             struct made x;
@@ -93,7 +96,7 @@ static void same_bits(void **state) {
             const char *variant = NULL;
             for (uint32_t v = 0; (variant = made_variant(&x, v)); v++) {
                 void *first = made_run(&x, variant);
-                for (int again = 0; again < (test.small ? 1 : 4); again++) {
+                for (int again = 0; again < times; again++) {
                     void *got = made_run(&x, variant);
                     if (memcmp(first, got, x.c.t.bytes) != 0) {
                         print_error("gemm %s of %s: other sums in another run\n", variant,
