@@ -58,6 +58,10 @@ static void every_type_layout_and_filter(void **state) {
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
         for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++) {
             for (int filters = 0; filters < (layouts[k].chunk[0] ? 4 : 1); filters++) {
+                // A slow checker sees each of them, and a fifth of how they meet.
+                if (test.small && (t + k + (size_t)filters) % 5 != 0) {
+                    continue;
+                }
                 const char *path = data_kit_path("types.h5");
                 struct data_kit_set set = {.name = "in/deep", .type = types[t]};
                 memcpy(set.shape, layouts[k].shape, sizeof set.shape);

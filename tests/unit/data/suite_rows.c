@@ -212,6 +212,10 @@ static void every_type_from_every_place(void **state) {
     for (int type = 0; type < TYPES; type++) {
         for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; k++) {
             for (int variant = 0; variant < 4; variant++) {
+                // A slow checker sees each of them, and a fifth of how they meet.
+                if (test.small && ((size_t)(type + variant) + k) % 5 != 0) {
+                    continue;
+                }
                 bool mixed = variant & 1 && !layouts[k].points, normalise = variant & 2;
                 const char *path = write_file(type, &layouts[k], mixed);
                 // f32 beside whole numbers of 2e9 apart by 1 is what the warning is for.

@@ -99,9 +99,9 @@ static void linear_layer(void **state) {
             }
         }
         double accuracy = 0, again = 0;
-        struct grt_linear_probe_desc desc = {.epochs = 60, .learning_rate = 0.03};
+        struct grt_linear_probe_desc desc = {.epochs = test.small ? 3 : 60, .learning_rate = 0.03};
         assert_true(grt_linear_probe(test.dev, &sets[0], &sets[1], &desc, &accuracy));
-        assert_true(any ? accuracy > 0.35 && accuracy < 0.65 : accuracy > 0.96);
+        assert_true(test.small || (any ? accuracy > 0.35 && accuracy < 0.65 : accuracy > 0.96));
         assert_true(grt_linear_probe(test.dev, &sets[0], &sets[1], &desc, &again));
         assert_true(accuracy == again);
         grt_features_finish(&sets[0]);
