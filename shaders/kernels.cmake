@@ -7,6 +7,9 @@
 # A kernel of an environment is made of several files, read one behind the other.
 #
 # Each step writes a dependency file, so touching a shared header rebuilds what includes it.
+#
+# GPURT_KERNELS names the folder kernels of another build tree: its texts are taken, which no option
+# of the C compiler changes. That tree must be built first.
 
 # A text as the array `array` of the header `header`.
 function(gpurt_embed text header array)
@@ -44,8 +47,13 @@ function(gpurt_includes files text)
     set(${text} "${files}" PARENT_SCOPE)
 endfunction()
 
+set(GPURT_KERNELS "" CACHE PATH "folder with the texts of kernels; empty: they are made")
+
 # The GLSL reading: out/name.spv.h with the array grt_spirv_<name>.
 function(gpurt_glsl_reading files name out environment readings)
+    if(GPURT_KERNELS)
+        return()
+    endif()
     set(finish)
     if(readings STREQUAL bfloat)
         set(finish COMMAND ${CMAKE_COMMAND} -DFILE=${out}/${name}.spv.h -P ${shaders}/bfloat.cmake)
@@ -65,6 +73,9 @@ endfunction()
 
 # The OpenCL reading: out/name.cl.h with the text as grt_opencl.
 function(gpurt_opencl_reading files name out)
+    if(GPURT_KERNELS)
+        return()
+    endif()
     gpurt_includes("../cl/dialect.h;${files}" includes)
     file(CONFIGURE OUTPUT ${out}/${name}.cl.k @ONLY CONTENT "@includes@")
     add_custom_command(OUTPUT ${out}/${name}.cl.h
@@ -84,7 +95,7 @@ function(gpurt_c_reading target files name out code)
     file(CONFIGURE OUTPUT ${out}/${name}.c @ONLY CONTENT "@code@@includes@")
     target_sources(${target} PRIVATE ${out}/${name}.c)
     set_source_files_properties(${out}/${name}.c PROPERTIES
-        INCLUDE_DIRECTORIES "${shaders};${PROJECT_SOURCE_DIR}/cl;${out}"
+        INCLUDE_DIRECTORIES "${shaders};${PROJECT_SOURCE_DIR}/cl;${texts}"
         COMPILE_OPTIONS "-Wno-shadow;-Wno-unused-parameter")
 endfunction()
 
@@ -104,7 +115,7 @@ function(gpurt_add_kernel target readings files name)
             set(environment vulkan1.1)
         endif()
         gpurt_glsl_reading("${files}" ${name} ${out} ${environment} ${readings})
-        target_sources(${target} PRIVATE ${out}/${name}.spv.h)
+        target_sources(${target} PRIVATE ${texts}/${name}.spv.h)
         string(APPEND code "#include \"${name}.spv.h\"\n#define GRT_SPIRV grt_spirv_${name}\n"
             "#define GRT_SPIRV_SIZE sizeof grt_spirv_${name}\n")
     else()
@@ -112,7 +123,7 @@ function(gpurt_add_kernel target readings files name)
     endif()
     if(readings STREQUAL all OR readings STREQUAL opencl)
         gpurt_opencl_reading("${files}" ${name} ${out})
-        target_sources(${target} PRIVATE ${out}/${name}.cl.h)
+        target_sources(${target} PRIVATE ${texts}/${name}.cl.h)
         string(APPEND code "#include \"${name}.cl.h\"\n#define GRT_OPENCL grt_opencl\n")
     else()
         string(APPEND code "#define GRT_OPENCL NULL\n")
@@ -123,6 +134,10 @@ endfunction()
 function(gpurt_add_kernels target)
     set(shaders ${PROJECT_SOURCE_DIR}/shaders)
     set(out ${PROJECT_BINARY_DIR}/kernels)
+    set(texts ${out})
+    if(GPURT_KERNELS)
+        set(texts ${GPURT_KERNELS})
+    endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shaders}/kernels.h)
     file(READ ${shaders}/kernels.h list)
     string(REGEX MATCHALL "\n +X\\([a-z]+, [a-z0-9_]+, [a-z0-9_]+\\)" kernels "${list}")

@@ -3,15 +3,16 @@
 #
 # Builds the preset asan and runs every suite on ref there, and small cases on the drivers:
 # AddressSanitizer and UndefinedBehaviorSanitizer see the host code and the C reading of the
-# kernels.
+# kernels. The texts of the kernels are those of the plain build. Usage: asan.sh BUILD_DIR
 
 set -euo pipefail
 # shellcheck source-path=SCRIPTDIR source=../../ci/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../ci/common.sh"
+plain=$(realpath "${1:?usage: asan.sh BUILD_DIR}")
 cd "$root"
-# With the shader compiler of the plain build: the kernels are the same ones.
 glslang=$(tool_glslang)
-[ -f build/asan/build.ninja ] || cmake --preset asan ${glslang:+"-DGPURT_GLSLANG=$glslang"} >/dev/null
+[ -f build/asan/build.ninja ] ||
+    cmake --preset asan "-DGPURT_KERNELS=$plain/kernels" ${glslang:+"-DGPURT_GLSLANG=$glslang"} >/dev/null
 cmake --build --preset asan --target gpurt-test >build/asan/build.log 2>&1 || {
     tail -n 40 build/asan/build.log
     exit 1
