@@ -224,20 +224,25 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
 
 // ---- the others ----
 
+static bool asked(const char *name) {
+    const char *value = getenv(name);
+    return value && strcmp(value, "1") == 0;
+}
+
 int trainer_ranks_meet(struct trainer *t) {
     const struct grt_dev_info *info = grt_dev_info(t->dev);
     char device[96];
-    if (!grt_comm_launched(NULL)) {
+    bool alone = !grt_comm_launched(NULL);
+    if (alone && !asked("GPURT_AS_RANK")) {
         return COMMAND_OK;
     }
     snprintf(device, sizeof device, "%s %.70s", info->selector, info->name);
-    const char *messages = getenv("GPURT_MESSAGES");
     talk_progress("waiting for the other ranks");
-    t->comm =
-        grt_comm_start(&(struct grt_comm_desc){.device = device,
-                                               .stop = talk_stopped,
-                                               .silent = t->rank_timeout,
-                                               .messages = messages && strcmp(messages, "1") == 0});
+    t->comm = grt_comm_start(&(struct grt_comm_desc){.device = device,
+                                                     .stop = talk_stopped,
+                                                     .silent = t->rank_timeout,
+                                                     .alone = alone,
+                                                     .messages = asked("GPURT_MESSAGES")});
     talk_clear();
     if (!t->comm) {
         return command_exit_of(grt_last_status());

@@ -260,7 +260,8 @@ static bool make_worlds(struct task *t, const struct grt_ppo_task_desc *desc) {
 
 static bool make_learners(struct task *t, const struct grt_ppo_task_desc *desc,
                           struct grt_ppo_desc *d) {
-    bool several = t->base.parts > 1, ok = true;
+    // Of one rank that was given a comm nevertheless, iterations are those of ranks.
+    bool several = t->base.parts > 1 || desc->comm, ok = true;
     for (uint32_t i = 0; ok && i < t->count; i++) {
         d->worlds = t->worlds[i];
         d->parts = several ? t->base.parts : 0;

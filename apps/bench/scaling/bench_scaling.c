@@ -330,8 +330,8 @@ static const char about[] =
     "whether several devices pay for this network. It starts the ranks itself, by mpirun; each "
     "takes the\n"
     "next GPU, or the next of --device A,B. KEY=VALUE is for the training: hidden=512 depth=4.\n"
-    "Numbers are medians. Every second sample of several ranks is what the overlap is fitted "
-    "to;\nthe others are the step.\n";
+    "Times are those of the quickest sample: other work of a machine only adds. Every second "
+    "sample of\nseveral ranks is what the overlap is fitted to; the others are the step.\n";
 
 int bench_scaling(int argc, char **argv) {
     struct scaling_bench *b = calloc(1, sizeof *b);

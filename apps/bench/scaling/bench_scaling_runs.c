@@ -244,8 +244,10 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
     bool good = s && devices && line_make(&line, ranks, b->word_count);
     line.count = good ? trainer_ranks_mpirun(line.words) : 0;
     for (uint32_t r = 0; good && r < ranks; r++) {
-        // Without mpirun's word on how many there are, each is alone.
-        static const char *const before[] = {"-n", "1", "env", "-u", "OMPI_COMM_WORLD_SIZE"};
+        // Without mpirun's word on how many there are, each is alone. Its steps are those of ranks,
+        // one by one, gradients and update apart: what they take longer so is no exchange.
+        static const char *const before[] = {
+            "-n", "1", "env", "-u", "OMPI_COMM_WORLD_SIZE", "GPURT_AS_RANK=1"};
         if (r > 0) {
             word(&line, ":");
         }
@@ -261,7 +263,7 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
         char name[32];
         snprintf(name, sizeof name, "alone-%u-%u", ranks, r);
         good = read_log(b, name, s);
-        *seconds = good ? fmax(*seconds, stats_of(s->seconds, s->count).median) : 0;
+        *seconds = good ? fmax(*seconds, stats_of(s->seconds, s->count).min) : 0;
     }
     line_free(&line);
     free(devices);
@@ -310,7 +312,7 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
     }
     if (good) {
         struct stats shown = stats_of(halves[0], counts[0]);
-        row->seconds = row->alone = shown.median;
+        row->seconds = row->alone = shown.min;
         row->spread = shown.spread;
         row->samples = (uint32_t)shown.count;
         row->parameters = s->parameters;
@@ -321,7 +323,7 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
     }
     if (good && row->ranks > 1) {
         good = alone(b, row->ranks, &row->alone) && scaling_predict(b, row);
-        double other = stats_of(halves[1], counts[1]).median;
+        double other = stats_of(halves[1], counts[1]).min;
         row->exchange = fmax(0, row->seconds - row->alone);
         row->fitted_overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
     }

@@ -130,7 +130,8 @@ bool supervised_share_out(struct grt_supervised *run) {
     }
     all = all > 0 ? all : of_checkpoint(run);
     all = all > 0 ? all : ranks;
-    if (all == 1 && ranks == 1) {
+    // Of one rank that was given a comm nevertheless, steps are those of ranks.
+    if (all == 1 && !run->desc.comm) {
         return true;
     }
     if (d->loss_count > 0) {

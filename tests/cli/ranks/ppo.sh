@@ -62,6 +62,9 @@ swing=(train ppo --env pendulum --num-envs 8 --rollout-steps 16 --iterations 3 -
 expect 0 "${swing[@]}" --checkpoint whole.h5 --log whole.jsonl
 ranks 0 2 "${swing[@]}" micro_batches=4 --checkpoint cut.h5 --log cut.jsonl
 near whole.jsonl cut.jsonl
+# One part, by the steps of ranks.
+GPURT_AS_RANK=1 expect 0 "${swing[@]}" --checkpoint as.h5 --log as.jsonl
+near whole.jsonl as.jsonl
 # Parts with unequal numbers of rows that count.
 lost=("${uav[@]}" update_epochs=1 batch_size=96 iterations=3)
 expect 0 "${lost[@]}" --checkpoint whole.h5 --log uav1.jsonl

@@ -32,6 +32,11 @@ near() {
 expect 0 "${train[@]}" --device ref checkpoint_dir=plain --log plain.jsonl
 expect 0 "${train[@]}" --device ref micro_batches=8 checkpoint_dir=ref1 --log ref1.jsonl
 near plain.jsonl ref1.jsonl
+# One rank whose steps are those of ranks, as `bench scaling` measures them: one micro-batch.
+GPURT_AS_RANK=1 expect 0 "${train[@]}" --device ref checkpoint_dir=as --log as.jsonl
+told '^rank 0 +ref:0 '
+told 'effective 64, in 1 micro-batch'
+near plain.jsonl as.jsonl
 for count in 2 4; do
     ranks 0 "$count" "${train[@]}" --device ref micro_batches=8 checkpoint_dir=ref$count --log ref$count.jsonl
     same ref1/best.h5 ref$count/best.h5
