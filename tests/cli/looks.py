@@ -11,7 +11,7 @@ import re
 
 import h5py
 import numpy as np
-from golden import end, run, same
+from golden import end, run, same, source
 
 REF = ["--device", "ref:0"]
 
@@ -154,6 +154,16 @@ texts = re.sub(r"(?m)^((?:learned|untrained|raw pixels)[ ,]+\d+[ ,]+\d+[ ,]+\d+[
 texts = re.sub(r"(?m)^((?:the policy|random actions)[ ,]+3[ ,]+).*", r"\1...", texts)
 texts = re.sub(r"(?m)^( +\d+ +[\d.]+(?: +[\d.]+%)?) +\d+ |^(\d+,[\d.]+,[\d.]*),[\d.]+,", lambda m: (m[1] or m[2]) + " a rate ", texts)
 same("networks.txt", re.sub(r"-?\d+\.\d{5,}(?:e-\d+)?", lambda m: f"{float(m[0]):.3f}", predicted + texts))
+
+# ---- an environment of one's own that says how it is drawn ----
+
+with open(os.path.join(source, "shaders", "env", "README.md"), encoding="utf-8") as f:
+    slider = f.read().split("```c\n")[1].split("```")[0]
+with open("slider.k", "w") as f:
+    f.write(re.sub(r"(#define ENV_DT.*\n)", r"\1#define ENV_DRAW(S, LINE, CIRCLE, POINT) LINE(-1.0f, 0.0f, 1.0f, 0.0f, 0.02f) "
+                   r"CIRCLE(S.x, 0.1f, 0.1f) POINT(S.x, 0.0f)\n", slider))
+run("train es --env ./slider.k --num-envs 2 --num-dirs 2 --episode-length 9 --iterations 1 --seed 1 --checkpoint slider.h5 -q".split() + REF)
+same("slider.txt", run(["play", "./slider.k", "--checkpoint", "slider.h5", "--steps", "5", *REF]).replace("><", ">\n<"))
 
 # ---- one device, and one that is not here ----
 

@@ -69,6 +69,8 @@ export PARAMETERS=4194304
 PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
 said '^step,supervised,4194304,32,2,0\.8,0\.9125,,40000,0\.75,0\.05,0\.1625,0\.02,0\.04,0\.06,0\.08,0\.5,0\.0375,0\.75,16777216,'
 unset PARAMETERS
+PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --train es --device ref --batch-size 32 --format csv
+said '^step,es,1000,32,2,30,'
 # Iterations of PPO are told by the clock of the log: 30 ms together and 20 alone. Of 100 rows, 50
 # of a part, minibatches of 13 or, for 24 of both parts, of 12: four or five of them, and three
 # epochs.

@@ -10,7 +10,9 @@ json_check=$(realpath "$2")
 # shellcheck source-path=SCRIPTDIR source=../../harness/command.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../harness/command.sh"
 cd "$tmp" || exit 1
-fake=$tests/cli/sweep/fake_trainer.sh
+# Its name would be a format, were it taken for one.
+fake=$tmp/100%dtrainer
+ln -s "$tests/cli/sweep/fake_trainer.sh" "$fake"
 two=(--devices "ref:0,ref:0")
 
 # column NAME FILE: of a CSV without commas in it.

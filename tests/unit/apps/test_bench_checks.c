@@ -60,19 +60,19 @@ static void products(void **state) {
                                     .host_b = b,
                                     .host_c = c};
         memset(c, 0, sizeof c);
-        for (int z = 0; z < Z; z++) {
-            for (int l = 0; l < K; l++) {
-                for (int i = 0; i < M; i++) {
-                    int at = (z * M + i) * K + l;
-                    a[way & 1 ? (z * K + l) * M + i : at] = (float)small(1, (uint64_t)at);
+        for (uint64_t z = 0; z < Z; z++) {
+            for (uint64_t l = 0; l < K; l++) {
+                for (uint64_t i = 0; i < M; i++) {
+                    uint64_t at = (z * M + i) * K + l;
+                    a[way & 1 ? (z * K + l) * M + i : at] = (float)small(1, at);
                 }
-                for (int j = 0; j < N; j++) {
-                    int at = (z * K + l) * N + j;
-                    b[way & 2 ? (z * N + j) * K + l : at] = (float)small(2, (uint64_t)at);
+                for (uint64_t j = 0; j < N; j++) {
+                    uint64_t at = (z * K + l) * N + j;
+                    b[way & 2 ? (z * N + j) * K + l : at] = (float)small(2, at);
                 }
-                for (int i = 0; i < M * N; i++) {
-                    c[z * M * N + i] += (float)(small(1, (uint64_t)((z * M + i / N) * K + l)) *
-                                                small(2, (uint64_t)((z * K + l) * N + i % N)));
+                for (uint64_t i = 0; i < (uint64_t)M * N; i++) {
+                    c[z * M * N + i] += (float)(small(1, (z * M + i / N) * K + l) *
+                                                small(2, (z * K + l) * N + i % N));
                 }
             }
         }
