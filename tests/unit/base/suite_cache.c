@@ -394,6 +394,36 @@ static void two_writers(void **state) {
     only_entry(path, sizeof path);
 }
 
+// A folder for temporary files is the user's alone, whoever made it.
+static void temporary_folder(void **state) {
+    (void)state;
+    char folder[512], dir[600], wanted[600];
+    const char *usual = getenv("TMPDIR");
+    char kept[512] = "";
+    snprintf(kept, sizeof kept, "%s", usual ? usual : "");
+    snprintf(folder, sizeof folder, "%s/temporary", kit_cache);
+    assert_int_equal(mkdir(folder, 0700), 0);
+    setenv("TMPDIR", folder, 1);
+    snprintf(wanted, sizeof wanted, "%s/gpurt-%lu", folder, (unsigned long)getuid());
+    assert_true(grt_cache_temp_dir(dir, sizeof dir) && grt_cache_temp_dir(dir, sizeof dir));
+    assert_string_equal(dir, wanted);
+    assert_false(grt_cache_temp_dir(dir, strlen(wanted)));  // no room for its end
+    static const mode_t others[] = {0750, 0705, 0701};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(chmod(wanted, others[i]), 0);
+        assert_false(grt_cache_temp_dir(dir, sizeof dir));
+    }
+    // A link to a folder is none.
+    assert_true(rmdir(wanted) == 0 && symlink(folder, wanted) == 0);
+    assert_false(grt_cache_temp_dir(dir, sizeof dir));
+    assert_true(unlink(wanted) == 0 && rmdir(folder) == 0);
+    if (usual) {
+        setenv("TMPDIR", kept, 1);
+    } else {
+        unsetenv("TMPDIR");
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     CACHE_CASE(digest),
     CACHE_CASE(digests_of_several),
@@ -405,5 +435,6 @@ static const struct CMUnitTest cases[] = {
     CACHE_CASE(folders),
     CACHE_CASE(two_writers),
     CACHE_CASE(strangers),
+    CACHE_CASE(temporary_folder),
 };
 TEST_SUITE(cache, false, cases);

@@ -617,6 +617,14 @@ static void launchers(void **state) {
     }
     setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
     assert_false(grt_comm_launched(NULL));
+    // What is no number says nothing.
+    static const char *const sizes[] = {"2x", "x", "", "99999999999"};
+    setenv("OMPI_COMM_WORLD_RANK", "1", 1);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        setenv("OMPI_COMM_WORLD_SIZE", sizes[i], 1);
+        assert_false(grt_comm_launched(&place));
+    }
+    unsetenv("OMPI_COMM_WORLD_RANK");
     unsetenv("OMPI_COMM_WORLD_SIZE");
 }
 

@@ -529,6 +529,36 @@ static void memory_types(void **state) {
                  "no memory type for upload buffers");
 }
 
+// ---- memory that is free ----
+
+static VkDeviceSize budget_of[2], usage_of[2];
+
+static void VKAPI_CALL tell_memory(VkPhysicalDevice device,
+                                   VkPhysicalDeviceMemoryProperties2 *memory) {
+    (void)device;
+    VkPhysicalDeviceMemoryBudgetPropertiesEXT *budget = memory->pNext;
+    memcpy(budget->heapBudget, budget_of, sizeof budget_of);
+    memcpy(budget->heapUsage, usage_of, sizeof usage_of);
+}
+
+// Of the heap that buffers lie in; 0 stands for what is not known, so a full one has a byte.
+static void free_memory(void **state) {
+    (void)state;
+    static struct gvk_dev dev;
+    dev = (struct gvk_dev){.budget = true, .heap = 1};
+    dev.instance.GetPhysicalDeviceMemoryProperties2 = tell_memory;
+    static const VkDeviceSize rows[][3] = {
+        {100, 30, 70}, {100, 99, 1}, {100, 100, 1}, {90, 100, 1}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        budget_of[0] = 7000;
+        budget_of[1] = rows[i][0];
+        usage_of[1] = rows[i][1];
+        assert_int_equal(gvk_mem_free(&dev.base), rows[i][2]);
+    }
+    dev.budget = false;
+    assert_int_equal(gvk_mem_free(&dev.base), 0);
+}
+
 // ---- the end of an instance ----
 
 static uint32_t instances, messengers;
@@ -585,5 +615,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(lanes_wait_for_each_other),
     TEST_CASE(held_lists_that_are_refused),
     TEST_CASE(memory_types),
+    TEST_CASE(free_memory),
 };
 TEST_SUITE(vkcaps, false, cases);

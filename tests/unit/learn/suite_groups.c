@@ -203,6 +203,39 @@ static void same_as_none(void **state) {
     }
 }
 
+// The last layer is what has the last tensor's name but for its end: not what lies within it, nor
+// what only begins alike.
+static void which_layer_is_last(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        bool last;
+    } names[] = {{"body.weight", false},
+                 {"head.inner.weight", false},
+                 {"header.weight", false},
+                 {"head.weight", true},
+                 {"head.bias", true}};
+    enum { NAMES = sizeof names / sizeof *names };
+    struct grt_params params;
+    struct grt_optim_desc d = with(GRT_OPTIM_SGD, 0.02, 0);
+    d.groups[d.group_count++] = lr_group("*", 0);
+    d.groups[0].but_last = true;
+    grt_params_init(&params, test.dev, GRT_F32);
+    for (int i = 0; i < NAMES; i++) {
+        const uint64_t shape[GRT_MAX_RANK] = {3, 2};
+        assert_non_null(grt_params_add(&params, "", names[i].name, shape, GRT_INIT_ZEROS, 0));
+    }
+    uint64_t rows = grt_optim_rate_rows(&d, &params), words = grt_optim_rate_words(&d, &params);
+    uint32_t *table = test_alloc(words * sizeof *table);
+    assert_true(grt_optim_rates(&d, &params, table));
+    for (int i = 0; i < NAMES; i++) {
+        uint32_t row = table[2 * rows + params.list[i]->first / params.unit];
+        assert_true(test_as_f32(table[2 * row]) == (names[i].last ? 0.02f : 0.0f));
+    }
+    free(table);
+    grt_params_finish(&params);
+}
+
 // All but the last layer stays: "b" is a layer by itself, and so is "a".
 static void frozen_body(void **state) {
     (void)state;
@@ -306,7 +339,7 @@ static void refusals(void **state) {
     rig_end(&r);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(formulas), TEST_CASE(pieces),
-                                          TEST_CASE(same_as_none), TEST_CASE(frozen_body),
-                                          TEST_CASE(refusals)};
+static const struct CMUnitTest cases[] = {TEST_CASE(formulas),     TEST_CASE(pieces),
+                                          TEST_CASE(same_as_none), TEST_CASE(which_layer_is_last),
+                                          TEST_CASE(frozen_body),  TEST_CASE(refusals)};
 TEST_SUITE(groups, true, cases);

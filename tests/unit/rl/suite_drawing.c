@@ -273,6 +273,7 @@ static void watched_copies_are_those_of_an_evaluation(void **state) {
             assert_true(w.ended && one.episodes == 1 && one.length == w.steps);
             assert_int_equal(w.looks, m.length + 2);
             assert_true(fabs(one.mean_return - w.sum) < 1e-5);
+            assert_true(sizes->agents > 1 && one.rows == one.length * sizes->agents);
             sum.mean_return += one.mean_return / 5;
             sum.length += one.length / 5;
             sum.terms[0] += one.terms[0] / 5;

@@ -449,6 +449,13 @@ static void given_up_between_pieces(void **state) {
     assert_false(time.stopped);
     assert_true(grt_buf_read(buf, 0, words, sizeof words));
     assert_int_equal(words[1], 2);
+    // The device was busy with both.
+    double busy = 0;
+    for (uint32_t i = 0; i < work.count; i++) {
+        struct grt_phase_time phase;
+        busy += grt_graph_times(work.pieces[i], &phase, 1) ? phase.seconds : 0;
+    }
+    assert_true(fabs(time.busy - busy) <= 1e-9 * busy);
     es_work_destroy(&work);
     grt_buf_destroy(&buf);
 }

@@ -81,6 +81,30 @@ static void seconds_add_up(void **state) {
     toy_leave();
 }
 
+static void take_eta(void *context, const struct grt_run_report *r) {
+    *(double *)context = r->row->eta;
+}
+
+// 5 steps in 10 s, and 10 are left: the 100 of an earlier process tell nothing.
+static void time_that_is_left(void **state) {
+    (void)state;
+    double eta = -1;
+    struct grt_run run = {.desc = {.report = take_eta, .context = &eta},
+                          .steps = 115,
+                          .place = {.step = 105},
+                          .begun = true,
+                          .begun_at = grt_seconds() - 10,
+                          .begun_step = 100};
+    struct grt_run_row row = {.event = GRT_RUN_EVALUATE};
+    grt_run_progress(&run, &row);
+    assert_true(eta >= 20 && eta < 30);
+    // Before a second step there is nothing to tell by.
+    run.place.step = 100;
+    row = (struct grt_run_row){.event = GRT_RUN_EVALUATE};
+    grt_run_progress(&run, &row);
+    assert_true(eta == 0);
+}
+
 static struct grt_run *of_toy;
 
 static bool remember_run(void *self, struct grt_run *run, struct grt_run_turn *turn) {
@@ -308,8 +332,15 @@ static void places(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(what_is_due), TEST_CASE(seconds_add_up), TEST_CASE(stopped_anywhere),
-    TEST_CASE(ends),        TEST_CASE(one_file),       TEST_CASE(the_best_is_behind),
-    TEST_CASE(nonfinite),   TEST_CASE(places),         TEST_CASE(going_back_changes_no_time),
+    TEST_CASE(what_is_due),
+    TEST_CASE(seconds_add_up),
+    TEST_CASE(stopped_anywhere),
+    TEST_CASE(ends),
+    TEST_CASE(one_file),
+    TEST_CASE(the_best_is_behind),
+    TEST_CASE(nonfinite),
+    TEST_CASE(places),
+    TEST_CASE(going_back_changes_no_time),
+    TEST_CASE(time_that_is_left),
 };
 TEST_SUITE(run, false, cases);
