@@ -39,6 +39,7 @@ struct transform_step {
     uint32_t erase;
     double alpha;  // of mixup and cutmix
     bool cut;
+    uint32_t channels;  // that its numbers are given for; 0: any
     double fill[TRANSFORM_CHANNELS];
     double scale[TRANSFORM_CHANNELS], shift[TRANSFORM_CHANNELS], range;
 };

@@ -137,11 +137,19 @@ static bool read_resized_crop(const struct network_reading *r, const struct grt_
            read_range(r, argument(map, "ratio", "2"), "ratio", 1e-3, 1e3, step->ratio);
 }
 
-// One number for all channels, or one each.
+// One number for all channels, or one each; how many is kept, for the images to be compared with.
 static bool read_channels(const struct network_reading *r, const struct grt_node *value,
-                          const char *what, double low, double numbers[TRANSFORM_CHANNELS]) {
+                          const char *what, double low, struct transform_step *step,
+                          double numbers[TRANSFORM_CHANNELS]) {
     uint32_t count = value ? read_reals(r, value, what, low, 1e6, numbers, TRANSFORM_CHANNELS)
                            : TRANSFORM_CHANNELS;
+    if (value && count > 1) {
+        if (step->channels > 0 && step->channels != count) {
+            return network_wrong(r, value, "%s is for %u channels, and what stands before for %u",
+                                 what, count, step->channels) != NULL;
+        }
+        step->channels = count;
+    }
     for (uint32_t i = count; count > 0 && i < TRANSFORM_CHANNELS; i++) {
         numbers[i] = numbers[count - 1];
     }
@@ -157,8 +165,8 @@ static bool read_normalize(const struct network_reading *r, const struct grt_nod
     const struct grt_node *most = argument(map, "range", "2");
     (void)at;
     step->kind = TRANSFORM_NORMALIZE;
-    if (!read_channels(r, argument(map, "mean", "0"), "mean", -1e6, mean) ||
-        !read_channels(r, argument(map, "std", "1"), "std", 1e-6, std) ||
+    if (!read_channels(r, argument(map, "mean", "0"), "mean", -1e6, step, mean) ||
+        !read_channels(r, argument(map, "std", "1"), "std", 1e-6, step, std) ||
         (most && read_reals(r, most, "range", 1e-6, 1e6, &range, 1) == 0)) {
         return false;
     }
@@ -267,7 +275,7 @@ static bool read_erasing(const struct network_reading *r, const struct grt_node 
     return read_p(r, argument(map, "p", "0"), step) &&
            read_range(r, argument(map, "scale", "1"), "scale", 1e-6, 1, step->area) &&
            read_range(r, argument(map, "ratio", "2"), "ratio", 1e-3, 1e3, step->ratio) &&
-           read_channels(r, argument(map, "value", "3"), "value", -1e6, step->fill);
+           read_channels(r, argument(map, "value", "3"), "value", -1e6, step, step->fill);
 }
 
 static bool read_cutout(const struct network_reading *r, const struct grt_node *at,
@@ -282,7 +290,7 @@ static bool read_cutout(const struct network_reading *r, const struct grt_node *
         return network_wrong(r, at, "cutout wants one size, of a square") != NULL;
     }
     return read_p(r, argument(map, "p", "1"), step) &&
-           read_channels(r, argument(map, "value", "2"), "value", -1e6, step->fill);
+           read_channels(r, argument(map, "value", "2"), "value", -1e6, step, step->fill);
 }
 
 static bool read_mixup(const struct network_reading *r, const struct grt_node *at,

@@ -421,6 +421,7 @@ static void refused(void **state) {
         {"[cutout]", "cutout wants a size"},
         {"[{cutout: [2, 3]}]", "cutout wants one size"},
         {"[{random_erasing: {scale: 2}}]", "scale wants numbers from 1e-06 to 1"},
+        {"[{normalize: {mean: [1, 2], std: [1, 2, 3]}}]", "std is for 3 channels"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         TEST_REFUSED(grt_transform_create(grt_network_desc(.text = rows[i].text)), GRT_CONFIG,
@@ -429,6 +430,12 @@ static void refused(void **state) {
     const struct grt_shape two = {3, {8, 8, 2}}, small = {3, {3, 8, 3}};
     transform_refuse("[{color_jitter: 0.5}]", NULL, &two, "images of 1 or 3 channels, not 2");
     transform_refuse("[random_grayscale]", NULL, &two, "images of 1 or 3 channels, not 2");
+    transform_refuse("[{normalize: {mean: [0.5, 0.5]}}]", NULL, &small,
+                     "normalize has numbers for 2 channels, and images have 3");
+    transform_refuse("[{normalize: {mean: 0.5, std: [1, 2, 3]}}]", NULL, &two,
+                     "normalize has numbers for 3 channels, and images have 2");
+    transform_refuse("[{cutout: {\"0\": 2, value: [1, 2, 3]}}]", NULL, &two,
+                     "cutout has numbers for 3 channels, and images have 2");
     transform_refuse("[{gaussian_blur: 7}]", NULL, &small, "cannot be mirrored 3 pixels far");
     transform_refuse("[normalize, {color_jitter: 0.5}]", NULL, &small, "comes before normalize");
     transform_refuse("[{resize: [4, 4]}]", "[{resize: [4, 5]}]", &small,
