@@ -199,10 +199,11 @@ static bool make_passes(const struct grt_module *module, struct list *l,
     for (uint32_t i = 0; good && i < l->step_count; i++) {
         const struct transform_step *s = &l->steps[i];
         if (s->channels > 0 && s->channels != in->dim[2]) {
-            return grt_module_refuse(module,
-                                     "%s has numbers for %u channels, and images have %llu: give one "
-                                     "number for all, or one each",
-                                     s->name, s->channels, (unsigned long long)in->dim[2])
+            return grt_module_refuse(
+                       module,
+                       "%s has numbers for %u channels, and images have %llu: give one "
+                       "number for all, or one each",
+                       s->name, s->channels, (unsigned long long)in->dim[2])
                        .rank > 0;
         }
         if (s->kind == TRANSFORM_MIX) {

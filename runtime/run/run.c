@@ -297,7 +297,7 @@ static bool mark_begun(struct grt_run *run) {
 static enum grt_ending finish(struct grt_run *run, bool failed) {
     enum grt_ending ended = ending_of(run);
     // What fails before the first step leaves everything as it was.
-    bool moved = run->place.step > run->start_step || !failed;
+    bool moved = run->place.step > run->start_step || !failed, older = false;
     // A checkpoint of this step may be older than the end of the time, which the one that is left
     // has to tell.
     if (moved && (run->saved_step != run->place.step || ended == GRT_ENDED_MAX_TIME)) {
@@ -306,12 +306,14 @@ static enum grt_ending finish(struct grt_run *run, bool failed) {
         }
         if (!run_keep_whole(run)) {
             run_keep_older(run);
+            older = run->saved_step != run->place.step;
         }
     }
-    return run->nonfinite            ? GRT_ENDED_NONFINITE
-           : failed                  ? GRT_ENDED_FAILED
-           : ended == GRT_ENDED_NONE ? GRT_ENDED_SIGNAL
-                                     : ended;
+    // What is left is not the end of the run: it has to be resumed.
+    return run->nonfinite                     ? GRT_ENDED_NONFINITE
+           : failed                           ? GRT_ENDED_FAILED
+           : ended == GRT_ENDED_NONE || older ? GRT_ENDED_SIGNAL
+                                              : ended;
 }
 
 // The steps of one turn and what follows from them. False: the run is over, *end says how.

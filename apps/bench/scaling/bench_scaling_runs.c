@@ -48,8 +48,8 @@ struct line {
 };
 
 static bool line_make(struct line *line, size_t ranks, size_t given) {
-    line->room = TRAINER_MPIRUN_WORDS + ranks * (given + 32) + 1;
-    line->text_room = ranks * 10;
+    line->room = TRAINER_MPIRUN_WORDS + ranks * (2 * given + 32) + 1;
+    line->text_room = ranks * (given + 10);
     line->words = calloc(line->room, sizeof *line->words);
     line->texts = calloc(line->text_room, sizeof *line->texts);
     return (line->words && line->texts) || grt_fail(GRT_NO_MEMORY, "no host memory for a command");
@@ -236,6 +236,20 @@ static bool together(struct scaling_bench *b, uint32_t ranks, struct series *s) 
     return good;
 }
 
+// Of PPO, the user's words that count over all ranks: a rank's share of them.
+static void share_words(const struct scaling_bench *b, struct line *line, uint32_t ranks) {
+    static const char *const keys[] = {"batch_size=", "micro_batches="};
+    for (size_t i = 0; b->kind->exchange == SCALING_MINIBATCHES && i < b->word_count; i++) {
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            size_t length = strlen(keys[k]);
+            unsigned long all = strtoul(b->words[i] + strnlen(b->words[i], length), NULL, 10);
+            if (strncmp(b->words[i], keys[k], length) == 0 && all >= ranks) {
+                word(line, text(line, "%s%lu", keys[k], all / ranks));
+            }
+        }
+    }
+}
+
 // Seconds of a step of the slowest.
 static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
     struct line line = {0};
@@ -256,6 +270,7 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
         }
         trainer_ranks_device(&b->common, r, devices[r], sizeof *devices);
         training(b, &line, b->batch / ranks, devices[r], text(&line, "alone-%u-%u", ranks, r));
+        share_words(b, &line, ranks);
     }
     good = good && run("a training without the others", &line);
     *seconds = 0;
@@ -388,6 +403,9 @@ bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
     for (int i = 0; i < 4; i++) {
         struct scaling_line line = scaling_line_of(bytes, (double[]){seconds[0][i], seconds[1][i]});
         *parts[i] = row->exchanges * scaling_line_at(&line, each);
+    }
+    if (b->kind->exchange == SCALING_MINIBATCHES) {
+        row->parts.readback = row->parts.upload = 0;  // a rank alone makes these copies too
     }
     return true;
 }
