@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "comm/comm_parts.h"
 #include "harness/toy_run.h"
 #include "run/run_parts.h"
 
@@ -331,7 +332,39 @@ static void places(void **state) {
     toy_leave();
 }
 
+// A rank goes in the last step, and what only it knew with it: the run is not over, and goes on from
+// the checkpoint before.
+static struct grt_comm *losing;
+static void lose_at_5(struct toy *t) {
+    losing->stop |= t->step == 5 ? GRT_STOP_LOST : 0u;
+}
+
+static void lost_in_the_last_step(void **state) {
+    (void)state;
+    toy_enter();
+    struct grt_trainer together = toy_trainer;
+    together.saves_together = true;
+    for (uint64_t every = 3; every <= 5; every += 2) {
+        losing = grt_comm_start(grt_comm_desc(.alone = true));
+        assert_non_null(losing);
+        struct toy t = {.after = lose_at_5, .trainer = &together};
+        const char *file = toy_path(every == 3 ? "before.h5" : "never.h5");
+        enum grt_ending ended =
+            toy_go(&t, (struct grt_run_desc){.file = file, .save_every = every, .comm = losing},
+                   (struct grt_run_start){.steps = 5});
+        assert_int_equal(ended, GRT_ENDED_SIGNAL);
+        if (every == 3) {
+            assert_int_equal(toy_step_in(file), 3);
+            assert_string_equal(t.text, "step 5 went with the rank that is gone: the checkpoint is "
+                                        "that of step 3");
+        }
+        grt_comm_end(&losing, true);
+    }
+    toy_leave();
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(lost_in_the_last_step),
     TEST_CASE(what_is_due),
     TEST_CASE(seconds_add_up),
     TEST_CASE(stopped_anywhere),
