@@ -332,8 +332,8 @@ static void places(void **state) {
     toy_leave();
 }
 
-// A rank goes in the last step, and what only it knew with it: the run is not over, and goes on from
-// the checkpoint before.
+// A rank goes in the last step, and what only it knew with it: the run is not over, and is resumed
+// from the checkpoint before.
 static struct grt_comm *losing;
 static void lose_at_5(struct toy *t) {
     losing->stop |= t->step == 5 ? GRT_STOP_LOST : 0u;
