@@ -80,7 +80,7 @@ gpurt sweep resume r|runs/ ...
 gpurt sweep grid.yaml --executor |local slurm ssh
 gpurt sweep best grid --ap|--apply
 gpurt data make sh|shapes
-gpurt bench scaling --train |supervised classify es
+gpurt bench scaling --train |supervised classify es ppo
 gpurt init s|supervised simclr
 gpurt completion z|zsh
 CASES
