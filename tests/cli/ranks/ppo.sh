@@ -99,9 +99,9 @@ told 'rank 1 \(ref:0 .*\) differs in its gae_lambda'
 
 # ---- a rank is gone ----
 # Far more iterations than are done before a rank is killed.
-end=(--iterations 400 --evaluate-every 400)
+end=(--iterations 120 --evaluate-every 120)
 long=(train ppo --env cartpole --num-envs 4 --rollout-steps 8 --update-epochs 1 "${end[@]}"
-    --checkpoint-interval 400 --seed 5 evaluate_envs=1 batch_size=32 --device ref micro_batches=4)
+    --checkpoint-interval 120 --seed 5 evaluate_envs=1 batch_size=32 --device ref micro_batches=4)
 expect 0 "${long[@]}" --checkpoint whole.h5
 begin_ranks 2 "${long[@]}" --checkpoint KILL.h5 --log KILL.jsonl
 wait_for "row 6" rows KILL.jsonl 6
@@ -121,7 +121,7 @@ ends "137 75" "rank 3 got SIGKILL"
 told "interrupted; the checkpoint is in KILL.h5"
 # Where it was killed right behind a checkpoint nothing is lost, and nothing said of it.
 ! grep -q 'the checkpoint is that of step' err || told 'the checkpoint is that of step ([0-9]*[02468])?[048]$|that of step [0-9]*[13579][26]$'
-ranks 0 2 train ppo --resume KILL.h5 "${end[@]}" --checkpoint-interval 400 --device ref
+ranks 0 2 train ppo --resume KILL.h5 "${end[@]}" --checkpoint-interval 120 --device ref
 same whole.h5 KILL.h5
 begin "${long[@]}" --device ref,ref --iterations 100000 --checkpoint asked.h5 --log asked.jsonl
 wait_for "row 4" rows asked.jsonl 4
