@@ -27,9 +27,8 @@ struct grt_supervised_desc {
     const void *of;
     // Tensors to begin with, of grt_task_begin_with(); used as long as the run lives. May be NULL.
     const struct grt_archive *from;
-    struct grt_comm
-        *comm;    // the ranks that train together; of one, steps are made as theirs; or NULL
-    bool resume;  // from the newest whole checkpoint of the config's folder
+    struct grt_comm *comm;  // ranks that train together, or NULL; one makes steps as they do
+    bool resume;            // from the newest whole checkpoint of the config's folder
     // Or from this one, whose run goes on in the config's folder; may be NULL.
     const struct grt_archive *resume_from;
     bool force;     // resume though the data are others than those of the checkpoint

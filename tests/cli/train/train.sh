@@ -196,16 +196,6 @@ if [[ $device == opencl* ]]; then
 fi
 
 # ---- a list of layers ----
-cat >list.yaml <<'YAML'
-data: d.h5
-model:
-  - linear: 16
-  - norm: layer
-  - gelu
-  - residual: [{linear: 16}, relu, {dropout: 0.2}, {linear: 16}]
-  - linear: out
-YAML
-list=(train supervised --config list.yaml batch_size=64 --format csv)
 expect 0 "${list[@]}" checkpoint_dir=list epochs=2
 said 'model +8 layers, 1 outputs, loss mse: 737 parameters, layers'
 # Half of it, then the rest: dropout too comes out the same.

@@ -219,16 +219,6 @@ said 'empty_cache_freq: memory is planned'
 [ -f from-yaml/best.h5 ] || wrong "checkpoint.save_dir was not obeyed"
 
 # ---- a list of layers ----
-cat >list.yaml <<'YAML'
-data: d.h5
-model:
-  - linear: 16
-  - norm: layer
-  - gelu
-  - residual: [{linear: 16}, relu, {dropout: 0.2}, {linear: 16}]
-  - linear: out
-YAML
-list=(train supervised --config list.yaml batch_size=64 --format csv)
 expect 0 model list.yaml --format csv
 grep -q '^3.body.2,dropout,\[16\],\[16\],0,' out || wrong "gpurt model lacks the dropout"
 grep -q '^,sequence,\[8\],\[1\],737,' out || wrong "gpurt model: 737 parameters are not counted"

@@ -25,6 +25,19 @@ base=(train supervised --data d.h5 model=small batch_size=16 epochs=3 checkpoint
 last=step-000000000507.h5 # 3 epochs of 169 steps over 2700 samples
 expect 0 "${base[@]}" checkpoint_dir=whole --log whole.jsonl --tensorboard board --format json
 
+# A list of layers.
+cat >list.yaml <<'YAML'
+data: d.h5
+model:
+  - linear: 16
+  - norm: layer
+  - gelu
+  - residual: [{linear: 16}, relu, {dropout: 0.2}, {linear: 16}]
+  - linear: out
+YAML
+# shellcheck disable=SC2034  # read by the including file
+list=(train supervised --config list.yaml batch_size=64 --format csv)
+
 # interrupt SIGNAL CODE FOLDER ARGUMENT...: a run without an end in sight gets the signal after its
 # first log line. It is resumed for a little more than an epoch, which has 169 steps, and has the
 # same bits then as a run that was never stopped.
