@@ -40,6 +40,7 @@ struct grt_feed_desc {
     struct grt_loader *loader;  // its `held` is GRT_FEED_HELD, its turns grt_dev_lanes()
     uint32_t batch;
     bool evaluate;    // evaluations instead of training steps
+    uint64_t part;    // of an evaluation: batches behind which its sums begin anew; 0: an epoch
     bool on_device;   // the loader's cache is the device
     uint64_t epochs;  // rows on the device: that will be asked for; 0: not known
 };
@@ -82,7 +83,8 @@ GRT_API uint32_t grt_feed_graphs(const struct grt_feed *feed);
 // Runs up to `most` steps, not beyond the end of the epoch. Batches: no more than a window, and
 // waits for them; `more`: another call follows, so its first batch is fetched meanwhile. Rows on
 // the device: queues them and returns. When it fails, `done` still says what was run and the
-// position is behind that. An evaluation that begins an epoch clears the eval_ sums of the state.
+// position is behind that. An evaluation that begins an epoch, or a part of it, clears the eval_
+// sums of the state; it does not run beyond the end of a part.
 GRT_API bool grt_feed_run(struct grt_feed *feed, uint32_t most, bool more,
                           struct grt_feed_done *done);
 

@@ -55,6 +55,7 @@ struct grt_supervised_info {
     uint64_t parameters, bytes;
     uint64_t steps_per_epoch, steps;
     uint64_t check_every;    // steps between evaluations
+    uint64_t checked;        // samples of validations that this rank has evaluated so far
     uint32_t step_rows;      // samples of a step, of all ranks
     uint64_t epoch_rows;     // samples of an epoch, of all ranks
     uint32_t micro_batches;  // that ranks share out; 0: a step is not cut so

@@ -117,6 +117,7 @@
     X(drawing, D)                                                                                  \
     X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
+    X(shares, D)                                                                                   \
     X(epochs, D)                                                                                   \
     X(runfacts, D)                                                                                 \
     X(tasks, D)                                                                                    \

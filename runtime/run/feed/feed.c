@@ -222,10 +222,12 @@ bool grt_feed_part(struct grt_feed *f, struct grt_loader_position position, uint
 }
 
 bool grt_feed_run(struct grt_feed *f, uint32_t most, bool more, struct grt_feed_done *done) {
+    uint64_t part = f->desc.part, at = part > 0 ? f->next.batch % part : f->next.batch;
     *done = (struct grt_feed_done){0};
-    if (f->clear && f->next.batch == 0 && !grt_graph_run(f->clear)) {
+    if (f->clear && at == 0 && !grt_graph_run(f->clear)) {
         return false;
     }
+    most = part > 0 && part - at < most ? (uint32_t)(part - at) : most;
     most = f->desc.on_device || most < GRT_FEED_WINDOW ? most : GRT_FEED_WINDOW;
     return f->desc.on_device ? feed_run_rows(f, most, done) : feed_run_batches(f, most, more, done);
 }

@@ -89,7 +89,7 @@ bool feed_send_next(struct grt_feed *f, struct grt_feed_done *done) {
     double passed = grt_seconds() - start;
     done->stalled += grt_dev_passed(f->desc.dev, GRT_LANE_MAIN, f->newest) ? passed : 0;
     done->waited += passed;
-    return feed_send_part(f, sent, 0, done);
+    return sent->batch.rows == 0 || feed_send_part(f, sent, 0, done);
 }
 
 static bool run_batch(struct grt_feed *f, struct feed_sent *sent, struct grt_feed_done *done) {

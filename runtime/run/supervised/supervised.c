@@ -33,7 +33,7 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
         grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
                          supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
     data.bytes += supervised_on_device(run) && run->apart.data ? run->apart.info.kept_bytes : 0;
-    data.shared = supervised_share_of(run).count;
+    data.shared = supervised_share_of(run, grt_comm_rank(run->desc.comm)).count;
     return data;
 }
 
@@ -118,7 +118,7 @@ static bool plan_memory(struct grt_supervised *run) {
 
 static bool make_loaders(struct grt_supervised *run) {
     const struct grt_task *task = &run->task;
-    struct grt_loader_share share = supervised_share_of(run);
+    struct grt_loader_share share = supervised_share_of(run, grt_comm_rank(run->desc.comm));
     run->train_loader = grt_task_loader(task, run->desc.dev, GRT_PART_TRAIN, GRT_FEED_HELD, &share);
     if (!run->train_loader) {
         return false;
@@ -127,18 +127,30 @@ static bool make_loaders(struct grt_supervised *run) {
     bool overfits = task->config.overfit_batches > 0;
     bool checks = (overfits || task->info.part_rows[GRT_PART_VALIDATION] > 0) &&
                   grt_loss_has_targets(task->learner.loss);
-    if (checks && run->apart.data) {
+    uint64_t rows = overfits ? grt_loader_info(run->train_loader).rows
+                             : task->info.part_rows[GRT_PART_VALIDATION];
+    if (!checks) {
+        return true;
+    }
+    if (!supervised_check_share(run, rows, &share)) {
+        return false;
+    }
+    if (run->apart.data) {
         // As the samples of training, wherever these are kept.
         run->apart.learner.batch = task->learner.batch;
         memcpy(run->apart.config.cache, task->config.cache, sizeof task->config.cache);
         run->check_loader =
-            grt_task_loader(&run->apart, run->desc.dev, GRT_PART_ALL, GRT_FEED_HELD, NULL);
-    } else if (checks) {
+            grt_task_loader(&run->apart, run->desc.dev, GRT_PART_ALL, GRT_FEED_HELD, &share);
+    } else {
+        // Samples that fill no step of training fill none of a validation in parts.
+        bool drops = task->config.drop_last;
+        run->task.config.drop_last = drops && !run->ranks;
         run->check_loader =
             grt_task_loader(task, run->desc.dev, overfits ? GRT_PART_TRAIN : GRT_PART_VALIDATION,
-                            GRT_FEED_HELD, NULL);
+                            GRT_FEED_HELD, &share);
+        run->task.config.drop_last = drops;
     }
-    return run->check_loader || !checks;
+    return run->check_loader != NULL;
 }
 
 // A file of its own for the validation: seen as the samples of training are, with their mean and
@@ -311,6 +323,7 @@ static bool make_learner(struct grt_supervised *run) {
     }
     feed.loader = run->check_loader;
     feed.evaluate = true;
+    feed.part = run->parts.batches;
     run->check = run->check_loader ? grt_feed_create(&feed) : NULL;
     run->snapshot = grt_snapshot_create(run->learner);
     return run->snapshot && (run->check || !run->check_loader);
@@ -459,6 +472,7 @@ void grt_supervised_destroy(struct grt_supervised **run) {
     grt_run_destroy(&r->driver);  // its archives may be lent by snapshots
     grt_snapshot_destroy(&r->snapshot);
     supervised_ranks_close(r);
+    supervised_check_close(r);
     grt_feed_destroy(&r->train);
     grt_feed_destroy(&r->check);
     grt_learner_destroy(&r->learner);
@@ -495,6 +509,7 @@ struct grt_supervised_info grt_supervised_info(const struct grt_supervised *run)
         .steps_per_epoch = run->steps_per_epoch,
         .steps = run->steps,
         .check_every = run->check_every,
+        .checked = run->parts.rows,
         .step_rows = run->step_rows,
         .epoch_rows = grt_loader_info(run->train_loader).rows,
         .micro_batches = supervised_micro_batches(run),

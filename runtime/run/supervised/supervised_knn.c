@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpurt/comm.h"
 #include "gpurt/features.h"
 #include "supervised_parts.h"
 
@@ -56,7 +57,8 @@ bool supervised_knn_due(const struct grt_supervised *s, uint64_t step) {
 
 void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row) {
     double share = 0;
-    if (!supervised_knn_due(s, grt_run_info(run).step)) {
+    // The row is the first rank's.
+    if (!supervised_knn_due(s, grt_run_info(run).step) || grt_comm_rank(s->desc.comm) > 0) {
         return;
     }
     if (measure(s, run, &share)) {

@@ -38,6 +38,7 @@ struct supervised_segment {
     bool fed;     // false: the data failed
     bool ends;    // where a validation is due, or the run; of the validation, all of it
     bool whole;   // its snapshot has the tensors
+    uint32_t part;  // of the validation that ends with it, from 1 on; 0: none
     struct grt_feed_done done;
 };
 
@@ -65,6 +66,18 @@ struct supervised_loop {
 
 struct supervised_ranks;
 
+// What evaluations of some samples come to; the sums of struct grt_learn_state.
+struct supervised_sums {
+    float loss, samples, hits, near;
+};
+
+// A validation in parts, of which ranks have their share.
+struct supervised_check {
+    uint64_t batches;              // of a part; 0: it is one
+    struct supervised_sums *sums;  // of this rank's parts
+    uint64_t rows;                 // that this rank evaluated, of all validations
+};
+
 struct grt_supervised {
     struct grt_task_taken taken;  // of desc.from
     struct grt_supervised_desc desc;
@@ -74,6 +87,7 @@ struct grt_supervised {
     struct grt_learner *learner;
     struct grt_loader *train_loader, *check_loader;  // check: validation, NULL without one
     struct grt_feed *train, *check;                  // train: NULL with ranks
+    struct supervised_check parts;                   // of the validation, with ranks
     struct supervised_ranks *ranks;  // steps in micro-batches that ranks share out, or NULL
     uint32_t step_rows;              // samples of a step, of all ranks
     struct grt_snapshot *snapshot;
@@ -136,7 +150,8 @@ void supervised_multiply_batch(struct grt_supervised *s);
 bool supervised_share_out(struct grt_supervised *s);
 // The smallest micro-batch that any rank needs is that of all.
 bool supervised_agree_memory(struct grt_supervised *s);
-struct grt_loader_share supervised_share_of(const struct grt_supervised *s);
+// Of a rank: the number that all make is in `of`.
+struct grt_loader_share supervised_share_of(const struct grt_supervised *s, uint32_t rank);
 uint32_t supervised_micro_batches(const struct grt_supervised *s);
 uint64_t supervised_steps_per_epoch(const struct grt_supervised *s);
 bool supervised_ranks_open(struct grt_supervised *s);
@@ -148,6 +163,23 @@ struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint
                                             double norm);
 // Where the next step begins, of training.
 bool supervised_seek(struct grt_supervised *s, struct grt_loader_position position);
+
+// ---- supervised_check.c ----
+
+// Which batches of a validation of so many samples are this rank's, and memory for their sums;
+// false with the sentence.
+bool supervised_check_share(struct grt_supervised *s, uint64_t rows,
+                            struct grt_loader_share *share);
+void supervised_check_close(struct grt_supervised *s);
+// Steps of the validation were queued, from a batch on; the part that they end.
+uint32_t supervised_check_queued(struct grt_supervised *s, uint64_t batch,
+                                 const struct grt_feed_done *done);
+// What a part came to.
+void supervised_check_keep(struct grt_supervised *s, uint32_t part,
+                           const struct grt_learn_state *state);
+// Behind the last: the sums of all ranks become those of the state. *stopped: this rank has not
+// evaluated all of its parts; then, whether any has not, or is gone.
+bool supervised_check_meet(struct grt_supervised *s, bool *stopped);
 
 // Of samples that have weights: all 0 have no mean. False with the sentence.
 bool supervised_weighs(const struct grt_task *task, double weight);

@@ -183,9 +183,10 @@ bool supervised_agree_memory(struct grt_supervised *run) {
     return good;
 }
 
-struct grt_loader_share supervised_share_of(const struct grt_supervised *run) {
+struct grt_loader_share supervised_share_of(const struct grt_supervised *run, uint32_t rank) {
     const struct supervised_ranks *r = run->ranks;
-    return r ? (struct grt_loader_share){r->first, r->count, r->all} : (struct grt_loader_share){0};
+    return r ? (struct grt_loader_share){rank * r->count, r->count, r->all}
+             : (struct grt_loader_share){0};
 }
 
 uint32_t supervised_micro_batches(const struct grt_supervised *run) {

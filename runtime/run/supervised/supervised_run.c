@@ -297,6 +297,7 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
         grt_feed_expect(feed,
                         g.checks && l->check_seconds > 0 ? l->check_seconds : l->step_seconds);
     }
+    uint64_t from = g.checks ? grt_feed_position(s->check).batch : 0;
     // Each segment takes its parameters back: an evaluation may be given up behind any of them.
     if (g.checks && !grt_learner_average(s->learner, true)) {
         return false;
@@ -308,6 +309,7 @@ static bool queue_segment(struct grt_supervised *s, uint32_t steps) {
     }
     if (g.checks) {
         g.ends = g.done.epoch_ended;
+        g.part = supervised_check_queued(s, from, &g.done);
         l->checking = !g.ends;
     } else {
         l->queued += g.done.steps;
@@ -470,6 +472,7 @@ static bool settle(struct grt_supervised *s, struct grt_run_turn *turn) {
         return settle_training(s, &g, slot, seconds, turn);
     }
     s->state = *grt_snapshot_state(s->snapshot, slot);
+    supervised_check_keep(s, g.part, &s->state);
     l->now += seconds;
     l->epoch.start += seconds;  // its rate is that of training
     return true;
@@ -519,21 +522,26 @@ bool supervised_evaluate(void *self, struct grt_run *run, bool more, struct grt_
     struct grt_supervised *s = self;
     struct supervised_loop *l = &s->loop;
     struct grt_run_turn turn = {0};
+    // Nobody asks for a stop within a validation that ranks share: all begin it, or none.
+    bool meets = s->ranks && s->check && more && !grt_run_asked_to_stop(run);
     set_meters(l);
-    for (bool ended = !s->check; !ended;) {
+    for (bool ended = !s->check; !ended && !*stopped;) {
         more = more && !grt_run_asked_to_stop(run);
         if (more && !queue_ahead(s)) {
             return false;
         }
         // What was not queued, or had no data, is given up.
-        if (l->count == 0 || !l->ring[l->first].checks) {
-            *stopped = true;
-            return true;
-        }
-        ended = l->ring[l->first].ends;
-        if (!settle(s, &turn)) {
+        *stopped = l->count == 0 || !l->ring[l->first].checks;
+        ended = !*stopped && l->ring[l->first].ends;
+        if (!*stopped && !settle(s, &turn)) {
             return false;
         }
+    }
+    if (meets && !supervised_check_meet(s, stopped)) {
+        return false;
+    }
+    if (*stopped) {
+        return true;
     }
     const struct grt_task *judged = s->apart.data ? &s->apart : &s->task;
     if (s->check && !supervised_weighs(judged, (double)s->state.eval_samples)) {
