@@ -58,12 +58,18 @@ told 'effective 64, in 2 micro-batches'
 cat >net.yaml <<'YAML'
 network: [{linear: 16}, {norm: batch}, relu, {dropout: 0.2}, {linear: 1}]
 YAML
-net=(train supervised --data d.h5 --config net.yaml micro_batches=2 accumulate=4 batch_size=16 epochs=1 seed=3)
+# The best has the loss of the validation, of which each rank evaluates its parts: 70 rows in batches
+# of 16, so that the last of four parts is not full.
+net=(train supervised --data d.h5 --config net.yaml micro_batches=4 accumulate=4 batch_size=16 epochs=1 seed=3)
 for device in ref opencl vulkan; do
-    expect 0 "${net[@]}" --device $device checkpoint_dir=$device-one
-    ranks 0 2 "${net[@]}" --device $device checkpoint_dir=$device-two
-    same $device-one/best.h5 $device-two/best.h5
+    expect 0 "${net[@]}" --device $device checkpoint_dir=$device-1 --log $device-1.jsonl
+    for count in 2 4; do
+        ranks 0 $count "${net[@]}" --device $device checkpoint_dir=$device-$count --log $device-$count.jsonl
+        same $device-1/best.h5 $device-$count/best.h5
+        [ "$(loss $device-1.jsonl)" = "$(loss $device-$count.jsonl)" ] || wrong "$device: another loss by $count ranks"
+    done
 done
+[ -n "$(loss ref-4.jsonl)" ] || wrong "no loss of a validation"
 # Of several kinds: all hold the same weights, or the run would have ended at step 100.
 ranks 0 2 "${train[@]}" --device opencl,ref epochs=10 micro_batches=2 checkpoint_dir=mixed --log mixed.jsonl
 expect 0 "${train[@]}" --device ref epochs=10 checkpoint_dir=single --log single.jsonl
@@ -79,9 +85,12 @@ cnn=(train classify --data i.h5 --epochs 1 batch_size=16 seed=2 micro_batches=2 
 cat >cnn.yaml <<'YAML'
 network: [{conv: 4}, {norm: batch}, relu, {pool: mean}, {linear: 2}]
 YAML
-expect 0 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c1
-ranks 0 2 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c2
+expect 0 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c1 --log c1.jsonl
+ranks 0 2 "${cnn[@]}" --config cnn.yaml checkpoint_dir=c2 --log c2.jsonl
 same c1/best.h5 c2/best.h5
+judged() { grep '"event":"evaluate"' "$1" | grep -oE '"(loss|accuracy)":[^,}]*'; }
+[ "$(judged c1.jsonl)" = "$(judged c2.jsonl)" ] || wrong "another loss or accuracy by two ranks"
+[ "$(judged c1.jsonl | wc -l)" -eq 2 ] || wrong "no loss and accuracy of a validation"
 # The mean by class weights is over the targets of a whole step, whoever has them.
 weighted=("${cnn[@]}" --config cnn.yaml class_weights=1,3)
 for device in ref opencl vulkan; do

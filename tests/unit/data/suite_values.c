@@ -225,9 +225,65 @@ static void targets_that_are_no_shares(void **state) {
                  GRT_BAD_DATA, "one row cannot be split");
 }
 
+// Rows of a step, or of a validation, that other ranks have are not finite: who reads its own
+// alone does not notice.
+static void rows_of_other_ranks(void **state) {
+    (void)state;
+    enum { ROWS = 61, WIDTH = 3, BATCH = 4 };
+    static const struct grt_loader_share shares[] = {
+        {0, 2, 4}, {2, 2, 4}, {1, 1, 4}, {0, 8, 16}, {8, 8, 16}};
+    static double x[ROWS * WIDTH], y[ROWS];
+    for (size_t k = 0; k < sizeof shares / sizeof *shares; k++) {
+        struct grt_loader_share own = shares[k], other = own;
+        other.first = own.first > 0 ? 0 : own.count;
+        uint32_t owned = 0, seen = 0;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            uint32_t place = i / BATCH % own.of;
+            bool mine = place >= own.first && place < own.first + own.count;
+            owned += mine;
+            y[i] = mine ? (double)i : NAN;
+            for (uint32_t c = 0; c < WIDTH; c++) {
+                x[i * WIDTH + c] = mine ? (double)(i * WIDTH + c) : NAN;
+            }
+        }
+        const char *path = data_kit_path("own.h5");
+        data_kit_write(path, true,
+                       &(struct data_kit_set){.name = "x", .shape = {ROWS, WIDTH}, .data = x});
+        data_kit_write(path, false,
+                       &(struct data_kit_set){.name = "y", .shape = {ROWS, 1}, .data = y});
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .check_late = true));
+        assert_non_null(data);
+        struct grt_loader_desc desc = {
+            .data = data, .part = GRT_PART_ALL, .batch = BATCH, .workers = 2, .share = own};
+        struct grt_loader *loader = grt_loader_create(&desc);
+        assert_non_null(loader);
+        uint64_t batches = grt_loader_info(loader).batches_per_epoch;
+        for (uint64_t b = 0; b < 2 * batches; b++) {
+            struct grt_batch batch;
+            assert_true(grt_loader_next(loader, &batch));
+            for (uint32_t i = 0; i < batch.rows; i++) {
+                uint32_t row = (uint32_t)((const float *)batch.y)[i];
+                assert_true(batch.x[i * WIDTH + 2] == (float)(row * WIDTH + 2));
+                seen++;
+            }
+            grt_loader_release(loader, &batch);
+        }
+        assert_int_equal(seen, 2 * owned);
+        grt_loader_destroy(&loader);
+        desc.share = other;
+        desc.workers = 0;
+        loader = grt_loader_create(&desc);
+        struct grt_batch batch;
+        TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, "is not finite");
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
     DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
-    DATA_CASE(targets_that_are_no_shares),
+    DATA_CASE(targets_that_are_no_shares),    DATA_CASE(rows_of_other_ranks),
 };
 TEST_SUITE(values, false, cases);
