@@ -41,7 +41,10 @@ uint32_t supervised_check_queued(struct grt_supervised *s, uint64_t batch,
     for (uint32_t i = 0; batch == 0 && i < count; i++) {
         c->sums[i] = (struct supervised_sums){0};
     }
-    bool ends = c->batches > 0 && done->steps > 0 && (batch + done->steps) % c->batches == 0;
+    if (c->batches == 0 || count == 0 || done->steps == 0) {
+        return 0;
+    }
+    bool ends = (batch + done->steps) % c->batches == 0;
     return ends ? (uint32_t)(batch / c->batches % count) + 1 : 0;
 }
 
@@ -89,7 +92,7 @@ bool supervised_check_meet(struct grt_supervised *s, bool *stopped) {
     }
     // Of each rank: its parts, and behind them whether there are all of them.
     uint64_t each = most + 1ull;
-    struct supervised_sums *told = calloc(ranks * each, sizeof *told);
+    struct supervised_sums *told = calloc((ranks + 1u) * each, sizeof *told);
     struct supervised_sums *parts = calloc(all, sizeof *parts);
     double(*room)[4] = calloc(all, sizeof *room);
     bool good = told && parts && room;

@@ -34,10 +34,10 @@ struct supervised_meter {
 
 // Steps that were queued together: of training, or of the validation.
 struct supervised_segment {
-    bool checks;  // of the validation
-    bool fed;     // false: the data failed
-    bool ends;    // where a validation is due, or the run; of the validation, all of it
-    bool whole;   // its snapshot has the tensors
+    bool checks;    // of the validation
+    bool fed;       // false: the data failed
+    bool ends;      // where a validation is due, or the run; of the validation, all of it
+    bool whole;     // its snapshot has the tensors
     uint32_t part;  // of the validation that ends with it, from 1 on; 0: none
     struct grt_feed_done done;
 };

@@ -58,8 +58,8 @@ told 'effective 64, in 2 micro-batches'
 cat >net.yaml <<'YAML'
 network: [{linear: 16}, {norm: batch}, relu, {dropout: 0.2}, {linear: 1}]
 YAML
-# The best has the loss of the validation, of which each rank evaluates its parts: 70 rows in batches
-# of 16, so that the last of four parts is not full.
+# The best has the loss of the validation, of which each rank evaluates its parts: 70 rows in
+# batches of 16, so that the last of four parts is not full.
 net=(train supervised --data d.h5 --config net.yaml micro_batches=4 accumulate=4 batch_size=16 epochs=1 seed=3)
 for device in ref opencl vulkan; do
     expect 0 "${net[@]}" --device $device checkpoint_dir=$device-1 --log $device-1.jsonl

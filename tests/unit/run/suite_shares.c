@@ -51,11 +51,11 @@ static void end(void *self) {
 
 // What a run came to.
 struct outcome {
-    uint32_t rows;        // that tell of evaluations
-    double loss;          // of the newest
-    double accuracy;      // the same
-    uint64_t checked;     // samples that this rank evaluated
-    uint32_t exchanges;   // before the first step, and in all
+    uint32_t rows;       // that tell of evaluations
+    double loss;         // of the newest
+    double accuracy;     // the same
+    uint64_t checked;    // samples that this rank evaluated
+    uint32_t exchanges;  // before the first step, and in all
     uint32_t before;
 };
 
@@ -111,8 +111,9 @@ static void validation_is_shared_out(void **state) {
     };
     run_kit_begin(GRT_MAKE_CLASSIFICATION);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct grt_config c = run_kit_config(
-            "shares", PAIRS("learning_rate=1e-12", "loss=cross_entropy", cases[i].batch, "cache=ram"));
+        struct grt_config c =
+            run_kit_config("shares", PAIRS("learning_rate=1e-12", "loss=cross_entropy",
+                                           cases[i].batch, "cache=ram"));
         struct outcome plain = run(&c, 2);
         assert_int_equal(plain.checked, 2 * JUDGED);
         assert_true(grt_config_override(&c, cases[i].cut));
