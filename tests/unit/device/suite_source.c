@@ -103,6 +103,47 @@ static char *changed(const char *text, const char *from, const char *to) {
 }
 
 // The same name with another text is another kernel, in one device and in the cache.
+// A function of OpenCL's own, which gpurt declares to no driver: the driver's header does.
+static void functions_of_the_language(void **state) {
+    (void)state;
+    if (grt_dev_info(test.dev)->backend != GRT_BACKEND_OPENCL) {
+        return;
+    }
+    static const char text[] = "STRUCT(long_params) { uint count; };\n"
+                               "#define long_specs(X)\n"
+                               "#define long_args(R, W, U) R(0, float, given) W(1, float, made)\n"
+                               "#define long_shmem(X)\n"
+                               "KERNEL(longest, long_params, long_specs, long_args, long_shmem)\n"
+                               "    if (LID < p.count) {\n"
+                               "        made[LID] = hypot(given[LID], 4.0f);\n"
+                               "    }\n"
+                               "END_KERNEL\n";
+    const uint32_t count = 2;
+    const float given[] = {3.0f, -7.5f};
+    float made[2] = {0};
+    struct grt_source *source = grt_source_create(grt_source_desc(.text = text));
+    assert_non_null(source);
+    struct grt_buf *in = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
+    struct grt_buf *out = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
+    assert_true(in && out && grt_buf_write(in, 0, given, sizeof given));
+    const struct grt_kernel *kernel =
+        grt_kernel_get(test.dev, grt_kernel_desc(.name = "longest", .specs = {{"WG", 32}},
+                                                 .source = source));
+    assert_non_null(kernel);
+    struct grt_graph *graph = grt_graph_create(test.dev, "longest");
+    grt_graph_dispatch(graph, grt_dispatch(.kernel = kernel, .bindings = {{in, 0, 0}, {out, 0, 0}},
+                                           .params = &count, .params_size = sizeof count,
+                                           .groups = {1, 1, 1}));
+    assert_true(grt_graph_finish(graph));
+    assert_true(grt_buf_read(out, 0, made, sizeof made));
+    assert_float_equal(made[0], 5.0f, 1e-6f);
+    assert_float_equal(made[1], 8.5f, 1e-6f);
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&in);
+    grt_buf_destroy(&out);
+    grt_source_destroy(&source);
+}
+
 static void same_name(void **state) {
     (void)state;
     char *other = changed(blur, "a + b * side", "a - b * side");
@@ -580,5 +621,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(errors),      TEST_CASE(places),       TEST_CASE(computes),
     TEST_CASE(same_name),   TEST_CASE(mistakes),     TEST_CASE(preprocessor),
     TEST_CASE(expressions), TEST_CASE(environments), TEST_CASE(lists_agree),
+    TEST_CASE(functions_of_the_language),
 };
 TEST_SUITE(source, true, cases);
