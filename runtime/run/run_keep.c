@@ -354,6 +354,9 @@ bool run_keep_finish(struct grt_run *run) {
 
 void run_keep_save(struct grt_run *run, bool now) {
     bool best = run->pending_best && run->pending_best_step == run->place.step;
+    // The best of this step was made before the time may have come to its end.
+    best = best && grt_limits_save(&run->desc.limits, &run->place.patience, run_seconds(run),
+                                   run->pending_best);
     struct grt_archive *made = best ? run->pending_best : make_archive(run);
     run->unmade = !made && run_keep_whole(run);
     if (!made) {

@@ -75,7 +75,7 @@ int __wrap_fsync(int fd) {
     struct stat info;
     bool folder = fstat(fd, &info) == 0 && S_ISDIR(info.st_mode);
     if (sync_noted(folder ? 'd' : 'f')) {
-        errno = EIO;
+        errno = test_files.error ? test_files.error : EIO;
         return -1;
     }
     return __real_fsync(fd);

@@ -115,6 +115,7 @@ void test_refuse_allocation(uint64_t from_now);
 struct test_files {
     char done[64];
     char fail;
+    int error;  // of a failure; 0: EIO
     uint32_t fails;
     bool hold, held, late;  // held: one waits, or has waited
 };

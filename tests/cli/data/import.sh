@@ -18,6 +18,7 @@ told '^folder of images: 2 images of 10x12x3, 2 classes, in photos.h5$'
 expect 0 data import photos -o photos1.h5 --gray
 expect 0 data import sizes -o sizes.h5 --size 8
 expect 0 data import x.npy y.npy -o npy.h5
+expect 0 data import many -o many.h5
 expect 0 data import all.npz -o npz.h5
 told '^all.npz: more.npy is none of the names that are known; left out$'
 expect 0 data import plain.npz -o plain.h5
@@ -61,6 +62,10 @@ refuse 65 'none of CIFAR-10, CIFAR-100' data import c10.h5 -o no.h5
 refuse 65 'sizes/a/2.png: 9x7 pixels, and images before it are 26x19: --size N' data import sizes -o no.h5
 refuse 65 "in Fortran's order" data import turned.npy -o no.h5
 refuse 65 'images: u8 of [N][H][W]' data import y.npy -o no.h5
+refuse 65 'nothing.npz: no array of images, such as x, images or x_train' data import nothing.npz -o no.h5
+for labels in below-i1 below-i2 below-i4 below-i8 above; do
+    refuse 65 "$labels.npy: labels: one is below 0 or above a million" data import x.npy $labels.npy -o no.h5
+done
 refuse 64 "'--size' is an option of \`gpurt data import\`" data info c10.h5 --size 3
 refuse 64 "'--samples' is an option of \`gpurt data make\`" data import c10 --samples 3 -o no.h5
 printf '\013' | dd of=c10/data_batch_2.bin bs=1 seek=3073 conv=notrunc status=none

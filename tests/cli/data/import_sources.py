@@ -134,6 +134,13 @@ def make():
     np.save("x.npy", x.transpose(0, 2, 3, 1).copy())
     np.save("y.npy", y.astype("i8"))
     np.save("turned.npy", np.asfortranarray(x))
+    for kind in "i1", "i2", "i4", "i8":
+        np.save(f"below-{kind}.npy", np.array([0, -1, 1], kind))
+    np.save("above.npy", np.array([0, 2**32, 1]))
+    np.savez("nothing.npz", y=y)
+    # More than a list of files has room for at first.
+    for i in range(150):
+        put(f"many/{i % 2}/{i:03}.png", png(np.full((2, 3, 3), i, np.uint8), 2))
     np.savez_compressed("all.npz", x_train=x, y_train=y[:, None], x_test=x[:2], y_test=y[:2], more=y)
     np.savez("plain.npz", images=x[:, 0], labels=y.astype("u2"))
 
@@ -208,6 +215,8 @@ def check():
     same("npy.h5", x=last(x), y=y)
     same("npz.h5", x=last(x), y=y, test_x=last(x[:2]), test_y=y[:2])
     same("plain.h5", x=x[:, 0, :, :, None], y=y)
+    shades = np.array([*range(0, 150, 2), *range(1, 150, 2)], np.uint8)
+    same("many.h5", x=np.broadcast_to(shades[:, None, None, None], (150, 2, 3, 3)), y=shades % 2)
 
 
 if __name__ == "__main__":

@@ -103,6 +103,18 @@ static void test_range(void **state) {
     assert_true(range.low <= time && time <= range.high);
     range = roof_range(&round_card, &round_card, 1e-6, &work, &half_shares);
     NEAR(range.low, range.high);
+    // As many groups as the measured card has units fill a quarter of one with four times as many:
+    // what takes 2 s here takes 8 there, and the other way round a quarter.
+    struct card wide = round_card;
+    wide.units *= 4;
+    work = (struct roof_work){.plain = 1e12, .groups = round_card.units};
+    range = roof_range(&wide, &round_card, 0, &work, &half_shares);
+    NEAR(range.low, 8);
+    NEAR(range.high, 8);
+    NEAR(roof_time(&wide, 0, &work, &half_shares).seconds, 8);
+    range = roof_range(&round_card, &wide, 0, &work, &half_shares);
+    NEAR(range.low, 2);
+    NEAR(range.high, 2);
 }
 
 // ---- files of cards ----

@@ -24,6 +24,9 @@
 #define GEMM(shape, gflops, spread)                                                                \
     "{\"kind\":\"gemm\",\"shape\":\"" shape "\",\"batch\":1,\"precision\":\"f32\","                \
     "\"trans\":\"nn\",\"gflop_per_s\":" gflops ",\"spread\":" spread ",\"check\":\"ok\"}\n"
+#define PEER(gflops)                                                                               \
+    "{\"kind\":\"gemm\",\"shape\":\"8x8x8\",\"batch\":1,\"precision\":\"f32\",\"trans\":\"nn\","   \
+    "\"variant\":\"openblas\",\"gflop_per_s\":" gflops ",\"spread\":0,\"check\":\"ok\"}\n"
 #define LAUNCH(us)                                                                                 \
     "{\"kind\":\"launch\",\"test\":\"in order\",\"dispatches\":64,\"us\":" us                      \
     ",\"spread\":0.01,\"check\":\"ok\"}\n"
@@ -181,6 +184,32 @@ static void test_compare_sides(void **state) {
     assert_int_equal(c.below, 0);
     free(c.list);
     report_finish(&r);
+}
+
+// What is not gpurt's is compared with what is not, also where the devices have other names: on C
+// twice as many products a second as on A, and 1.25 times as many of OpenBLAS.
+static void test_compare_peers(void **state) {
+    struct report r;
+    struct report_changes c;
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        report_init(&r);
+        read_good(&r, "old",
+                  turned ? HEAD("A", "2026-01-01T00:00:00Z") PEER("400") GEMM("8x8x8", "100", "0")
+                         : HEAD("A", "2026-01-01T00:00:00Z") GEMM("8x8x8", "100", "0") PEER("400"),
+                  true);
+        read_good(&r, "new",
+                  HEAD("C", "2026-01-01T00:00:00Z") GEMM("8x8x8", "200", "0") PEER("500"), false);
+        report_settle(&r);
+        assert_true(report_compare(&r, 0, &c));
+        assert_int_equal(c.count, 2);
+        for (int i = 0; i < 2; i++) {
+            near_to(c.list[i].share, r.contenders[c.list[i].after->contender].peer ? 1.25 : 2);
+        }
+        assert_ptr_not_equal(c.list[0].before, c.list[1].before);
+        free(c.list);
+        report_finish(&r);
+    }
 }
 
 // ---- cases ----
@@ -443,12 +472,12 @@ static void test_sweep(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_winners),  cmocka_unit_test(test_newest),
-        cmocka_unit_test(test_compare),  cmocka_unit_test(test_compare_sides),
-        cmocka_unit_test(test_subjects), cmocka_unit_test(test_log),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_texts),    cmocka_unit_test(test_colors),
-        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_winners),       cmocka_unit_test(test_newest),
+        cmocka_unit_test(test_compare),       cmocka_unit_test(test_compare_sides),
+        cmocka_unit_test(test_compare_peers), cmocka_unit_test(test_subjects),
+        cmocka_unit_test(test_log),           cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_bounds),        cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_colors),        cmocka_unit_test(test_sweep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -282,6 +282,16 @@ static void a_larger_batch(void **state) {
     advise();
     assert_int_equal(told("still grows at the largest batch, 128: 1.10 times"), 1);
     next_is("gpurt bench --data d.h5 --batch-sizes '128-512*2'");
+    // Rows with other memory, workers or numbers say nothing of it.
+    struct train_row *other = add(256, 900, 3 * GB);
+    for (int i = 0; i < 3; i++) {
+        other->pin = i != 0;
+        other->workers = i == 1 ? 4 : 2;
+        other->precision = i == 2 ? GRT_BF16 : GRT_F32;
+        advise();
+        assert_int_equal(told("still grows at the largest batch, 128: 1.10 times"), 1);
+    }
+    bench.count--;
     two->rate = 1099;
     two->busy = 0.5;
     advise();

@@ -59,6 +59,31 @@ static void failure_sticks_until_the_next(void **state) {
                  "again: disk 7 of nine");
 }
 
+// A part that is quiet keeps its first failure, also where a quiet part within it has others, and
+// the last failure stays what it was.
+static void quiet_parts(void **state) {
+    (void)state;
+    TEST_REFUSED(grt_fail(GRT_IO, "before"), GRT_IO, "before");
+    assert_false(grt_quiet(true));
+    assert_int_equal(grt_quiet_status(), GRT_OK);
+    assert_false(grt_fail(GRT_CONFIG, "first of %d", 3));
+    bool within = grt_quiet(true);
+    assert_true(within);
+    assert_false(grt_fail(GRT_BAD_DATA, "second"));
+    assert_true(grt_quiet(within));
+    assert_false(grt_fail(GRT_NO_MEMORY, "third"));
+    assert_int_equal(grt_quiet_status(), GRT_CONFIG);
+    assert_string_equal(grt_quiet_error(), "first of 3");
+    assert_true(grt_quiet(false));
+    assert_int_equal(grt_last_status(), GRT_IO);
+    assert_string_equal(grt_last_error(), "before");
+    // The next one begins with none.
+    assert_false(grt_quiet(true));
+    assert_int_equal(grt_quiet_status(), GRT_OK);
+    assert_string_equal(grt_quiet_error(), "");
+    assert_true(grt_quiet(false));
+}
+
 static void *other_thread(void *context) {
     bool *fresh = context;
     *fresh = grt_last_status() == GRT_OK && grt_last_error()[0] == '\0';
@@ -375,15 +400,11 @@ static void children_end(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(texts),
-    TEST_CASE(texts_end),
-    TEST_CASE(closest),
-    TEST_CASE(failure_sticks_until_the_next),
-    TEST_CASE(failure_belongs_to_its_thread),
-    TEST_CASE(levels),
-    TEST_CASE(long_lines_are_cut),
-    TEST_CASE(visible),
-    TEST_CASE(children_can_log),
+    TEST_CASE(texts),        TEST_CASE(texts_end),
+    TEST_CASE(closest),      TEST_CASE(failure_sticks_until_the_next),
+    TEST_CASE(quiet_parts),  TEST_CASE(failure_belongs_to_its_thread),
+    TEST_CASE(levels),       TEST_CASE(long_lines_are_cut),
+    TEST_CASE(visible),      TEST_CASE(children_can_log),
     TEST_CASE(children_end),
 };
 TEST_SUITE(status, false, cases);

@@ -255,6 +255,87 @@ static void moments_are_of_their_split(void **state) {
     }
 }
 
+// What is kept of a file is of the arrays that were looked at; and that rows may be left out is no
+// answer to who does not allow it.
+static void answers_are_of_what_was_asked(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t classes;
+    } targets[] = {{"many", 11}, {"few", 3}, {"some", 5}};
+    static double labels[ROWS];
+    fill();
+    const char *path = write_rows("asked.h5", false);
+    for (int k = 0; k < 3; k++) {
+        for (uint32_t i = 0; i < ROWS; i++) {
+            labels[i] = i % targets[k].classes;
+        }
+        data_kit_write(
+            path, false,
+            &(struct data_kit_set){
+                .name = targets[k].name, .type = H5T_STD_I32LE, .shape = {ROWS}, .data = labels});
+    }
+    for (int i = 0; i < 6; i++) {
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .targets = &targets[i % 3].name,
+                                              .target_count = 1, .class_targets = true));
+        assert_non_null(data);
+        assert_int_equal(grt_dataset_info(data).classes, targets[i % 3].classes);
+        grt_dataset_close(&data);
+    }
+    values[7 * WIDTH + 1] = NAN;
+    path = write_rows("left.h5", false);
+    for (int i = 0; i < 2; i++) {
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .on_nan = GRT_NAN_DROP));
+        assert_non_null(data);
+        assert_int_equal(grt_dataset_info(data).rows, ROWS - 1);
+        grt_dataset_close(&data);
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path)), GRT_BAD_DATA,
+                     "row 7 of the inputs is not finite (column 1 is nan)");
+    }
+}
+
+// Mean and deviation are of the rows that a loader trains on, also where rows before them are left
+// out: the first column has the number of the row.
+static void moments_of_rows_that_are_left(void **state) {
+    (void)state;
+    fill();
+    for (uint32_t i = 0; i < ROWS; i++) {
+        values[i * WIDTH] = i;
+        values[i * WIDTH + 1] = i < 9 || i % 1000 == 17 ? NAN : 1;
+    }
+    const char *path = write_rows("left.h5", false);
+    struct grt_dataset_desc desc = {
+        .path = path, .validation_split = 0.5, .seed = 3, .on_nan = GRT_NAN_DROP};
+    struct grt_dataset *plain = grt_dataset_open(&desc);
+    desc.normalise = true;
+    struct grt_dataset *data = grt_dataset_open(&desc);
+    assert_true(plain && data);
+    struct grt_loader *loader =
+        grt_loader_create(grt_loader_desc(.data = plain, .part = GRT_PART_TRAIN, .batch = 1000));
+    assert_non_null(loader);
+    double sum = 0, squares = 0, rows = (double)grt_loader_info(loader).rows;
+    assert_int_equal(grt_dataset_info(plain).rows, ROWS - 9 - ROWS / 1000);
+    for (uint64_t i = grt_loader_info(loader).batches_per_epoch; i > 0; i--) {
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        for (uint32_t k = 0; k < batch.rows; k++) {
+            double number = (double)batch.x[k * WIDTH];
+            sum += number;
+            squares += number * number;
+        }
+        grt_loader_release(loader, &batch);
+    }
+    double mean = sum / rows, deviation = sqrt(squares / rows - mean * mean);
+    struct grt_dataset_info info = grt_dataset_info(data);
+    assert_true(fabs(info.mean[0] - mean) < 1e-6 * mean);
+    assert_true(fabs(info.std[0] - deviation) < 1e-6 * deviation);
+    grt_loader_destroy(&loader);
+    grt_dataset_close(&plain);
+    grt_dataset_close(&data);
+}
+
 // Inputs are not read where nothing of them is asked: class numbers alone are looked at.
 static void whole_numbers_cost_nothing(void **state) {
     (void)state;
@@ -346,10 +427,16 @@ static void a_digest_tells_data_apart(void **state) {
     { #function, function, begin, end, NULL }
 
 static const struct CMUnitTest cases[] = {
-    LOOK_CASE(the_first_bad_row),          LOOK_CASE(threads_change_no_bit),
-    LOOK_CASE(one_row_of_a_block),         LOOK_CASE(an_unchanged_file_is_remembered),
-    LOOK_CASE(findings_are_remembered),    LOOK_CASE(whole_numbers_cost_nothing),
-    LOOK_CASE(it_can_be_stopped),          LOOK_CASE(a_digest_tells_data_apart),
+    LOOK_CASE(the_first_bad_row),
+    LOOK_CASE(threads_change_no_bit),
+    LOOK_CASE(one_row_of_a_block),
+    LOOK_CASE(an_unchanged_file_is_remembered),
+    LOOK_CASE(findings_are_remembered),
+    LOOK_CASE(whole_numbers_cost_nothing),
+    LOOK_CASE(it_can_be_stopped),
+    LOOK_CASE(a_digest_tells_data_apart),
     LOOK_CASE(moments_are_of_their_split),
+    LOOK_CASE(answers_are_of_what_was_asked),
+    LOOK_CASE(moments_of_rows_that_are_left),
 };
 TEST_SUITE(look, false, cases);

@@ -299,6 +299,43 @@ static void memory_that_is_left(void **state) {
     grt_dataset_close(&data);
 }
 
+// Rows go to the device in pieces of 8 MB: behind the first they are those of the file too, inputs
+// as well as targets.
+static void rows_of_several_pieces(void **state) {
+    (void)state;
+    enum { LONG = 66000, WIDE = 32 };
+    const char *path = data_kit_path("pieces.h5");
+    double *rows = test_alloc((size_t)LONG * WIDE * sizeof *rows);
+    for (uint32_t i = 0; i < LONG * WIDE; i++) {
+        rows[i] = i;
+    }
+    struct data_kit_set set = {.name = "x", .shape = {LONG, WIDE}, .data = rows};
+    data_kit_write(path, true, &set);
+    set.name = "y";
+    data_kit_write(path, false, &set);
+    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
+    assert_non_null(data);
+    struct grt_loader *loader = grt_loader_create(
+        grt_loader_desc(.data = data, .dev = test.dev, .batch = 8, .cache = GRT_CACHE_DEVICE));
+    struct grt_tensor on_device[2];
+    struct grt_range norm;
+    assert_non_null(loader);
+    assert_true(grt_loader_device(loader, &on_device[0], &on_device[1], &norm));
+    float *got = test_alloc((size_t)LONG * WIDE * sizeof *got);
+    for (int k = 0; k < 2; k++) {
+        const struct grt_range *range = &on_device[k].range;
+        assert_int_equal(range->size, (uint64_t)LONG * WIDE * sizeof *got);
+        assert_true(grt_buf_read(range->buf, range->offset, got, range->size));
+        for (uint32_t i = 0; i < LONG * WIDE; i++) {
+            assert_true((double)got[i] == rows[i]);
+        }
+    }
+    free(got);
+    free(rows);
+    grt_loader_destroy(&loader);
+    grt_dataset_close(&data);
+}
+
 // ---- windows ----
 
 static uint32_t pieces_of(const uint32_t *rows, uint32_t count, uint32_t piece) {
@@ -484,6 +521,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(every_type_from_every_place),
     DATA_CASE(memory_of_narrow_rows),
     DATA_CASE(memory_that_is_left),
+    DATA_CASE(rows_of_several_pieces),
     DATA_CASE(windows_of_a_file),
     DATA_CASE(cut_anywhere),
     DATA_CASE(faults_of_others),

@@ -281,9 +281,41 @@ static void rows_of_other_ranks(void **state) {
     }
 }
 
+// Weights count by their shares of a sum: a power of two brings the largest below 1, from far above
+// as from far below, and changes no share.
+static void weights_of_any_unit(void **state) {
+    (void)state;
+    static const double weights[] = {1.5, 6, 0, 4, 0.75};
+    static const struct {
+        double unit, scaled;
+    } units[] = {{1, 0.125}, {0x1p100, 0x1p-103}, {0x1p-100, 0x1p97}, {0x1p-3, 1}};
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        const char *path = data_kit_path("weights.h5");
+        double w[5];
+        for (int i = 0; i < 5; i++) {
+            w[i] = weights[i] * units[u].unit;
+        }
+        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {5, 2}});
+        data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {5}});
+        data_kit_write(path, false, &(struct data_kit_set){.name = "w", .shape = {5}, .data = w});
+        struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .weights = "w"));
+        void *y;
+        assert_non_null(data);
+        assert_int_equal(grt_dataset_info(data).y_width, 2);
+        free(data_kit_rows(data, &y));
+        for (int i = 0; i < 5; i++) {
+            assert_true((double)((const float *)y)[2 * i] == data_kit_value((uint64_t)i));
+            assert_true((double)((const float *)y)[2 * i + 1] == w[i] * units[u].scaled);
+        }
+        free(y);
+        grt_dataset_close(&data);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
     DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
     DATA_CASE(targets_that_are_no_shares),    DATA_CASE(rows_of_other_ranks),
+    DATA_CASE(weights_of_any_unit),
 };
 TEST_SUITE(values, false, cases);

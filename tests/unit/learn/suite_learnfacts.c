@@ -179,6 +179,7 @@ static void first_state(void **state) {
                      "grt_learner_reset: the learner is not allocated");
         assert_true(grt_learner_alloc(l));
         TEST_REFUSED(grt_learner_alloc(l), GRT_INVALID, "grt_learner_alloc: called twice");
+        float *drawn = learn_read(l->params.master);
         for (int again = 0; again < 2; again++) {
             struct grt_learn_state got,
                 want = {.loss_scale = half ? 512.0f : 1.0f, .lr_factor = 1.0f};
@@ -194,6 +195,8 @@ static void first_state(void **state) {
                 assert_true(history[i] == 0.0f);
             }
             assert_memory_equal(average, params, grt_tensor_bytes(l->average));
+            assert_memory_equal(params, drawn, grt_tensor_bytes(l->average));
+            assert_true(params[0] != 0.0f && params[0] != params[1]);
             free(kept);
             free(history);
             free(average);
@@ -209,6 +212,7 @@ static void first_state(void **state) {
             grt_graph_destroy(&graph);
             assert_true(grt_learner_reset(l, 3));
         }
+        free(drawn);
         grt_learner_destroy(&l);
     }
     TEST_REFUSED(grt_learner_alloc(NULL), GRT_INVALID, "grt_learner_alloc: no learner");

@@ -129,6 +129,26 @@ struct update {
     bool ranks;
 };
 
+static struct update update_begin(bool ranks) {
+    return (struct update){.control = test_tensor(test.dev, GRT_U32, 4, 0),
+                           .results = test_tensor(test.dev, GRT_F32, ROWS, SIDES),
+                           .weight = test_tensor(test.dev, GRT_F32, DIRS, 0),
+                           .used = test_tensor(test.dev, GRT_F32, DIRS, 0),
+                           .norm = test_tensor(test.dev, GRT_F32, 3, OBS),
+                           .report = test_tensor(test.dev, GRT_F32, REPORT, 0),
+                           .theta = test_tensor(test.dev, GRT_F32, 4 * QUADS, 0),
+                           .moments = test_tensor(test.dev, GRT_F32, 2 * 4 * QUADS, 0),
+                           .ranks = ranks};
+}
+
+static void update_end(struct update *u) {
+    struct test_tensor *all[] = {&u->control, &u->results, &u->weight, &u->used,
+                                 &u->norm,    &u->report,  &u->theta,  &u->moments};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        test_tensor_end(all[i]);
+    }
+}
+
 static void record_update(struct grt_graph *graph, void *context) {
     struct update *u = context;
     const struct {
@@ -178,15 +198,7 @@ static float returned(enum returns kind, int side, uint64_t *random) {
 }
 
 static void update_follows_the_formulas(bool ranks, enum returns kind) {
-    struct update u = {.control = test_tensor(test.dev, GRT_U32, 4, 0),
-                       .results = test_tensor(test.dev, GRT_F32, ROWS, SIDES),
-                       .weight = test_tensor(test.dev, GRT_F32, DIRS, 0),
-                       .used = test_tensor(test.dev, GRT_F32, DIRS, 0),
-                       .norm = test_tensor(test.dev, GRT_F32, 3, OBS),
-                       .report = test_tensor(test.dev, GRT_F32, REPORT, 0),
-                       .theta = test_tensor(test.dev, GRT_F32, 4 * QUADS, 0),
-                       .moments = test_tensor(test.dev, GRT_F32, 2 * 4 * QUADS, 0),
-                       .ranks = ranks};
+    struct update u = update_begin(ranks);
     uint64_t random = 9;
     float results[ROWS][SIDES], norm[3][OBS],
         report[REPORT] = {[9] = 0.9f, [10] = 0.999f, [11] = COUNT};
@@ -317,11 +329,7 @@ static void update_follows_the_formulas(bool ranks, enum returns kind) {
                            (struct oracle_value){want, error + 4 * ORACLE_U * fabs(want)});
     }
     test_compare_end(&c);
-    struct test_tensor *all[] = {&u.control, &u.results, &u.weight,  &u.used, &u.norm,
-                                 &u.report,  &u.theta,   &u.moments, NULL};
-    for (size_t i = 0; all[i]; i++) {
-        test_tensor_end(all[i]);
-    }
+    update_end(&u);
 }
 
 static void ars_update(void **state) {
@@ -338,10 +346,44 @@ static void rank_update(void **state) {
     update_follows_the_formulas(true, RETURNS_BROKEN);
 }
 
+// Observations that hardly move are only moved to their mean: below a variance of 1e-8 the factor
+// is 1, above it that of any other.
+static void what_hardly_moves(void **state) {
+    (void)state;
+    static const double variances[OBS] = {1e-10, 9e-9, 1.1e-8};
+    struct update u = update_begin(false);
+    float results[ROWS][SIDES] = {0}, norm[3][OBS] = {0}, got[3][OBS];
+    float report[REPORT] = {[9] = 0.9f, [10] = 0.999f, [11] = COUNT}, none[2 * 4 * QUADS] = {0};
+    for (int i = 0; i < SIDES; i++) {
+        results[0][i] = (float)i;
+        results[4][i] = 12.0f;
+        for (int k = 0; k < OBS; k++) {
+            results[GRT_ROLLOUT_RESULTS + OBS + k][i] = (float)(12 * variances[k]);
+        }
+    }
+    for (int k = 0; k < OBS; k++) {
+        norm[1][k] = 1.0f;
+        norm[2][k] = (float)variances[k];
+    }
+    test_tensor_write(&u.control, control_words);
+    test_tensor_write(&u.results, results);
+    test_tensor_write(&u.norm, norm);
+    test_tensor_write(&u.report, report);
+    test_tensor_write(&u.theta, none);
+    test_tensor_write(&u.moments, none);
+    test_run(test.dev, record_update, &u);
+    test_tensor_read(&u.norm, got);
+    for (int k = 0; k < OBS; k++) {
+        double want = variances[k] > 1e-8 ? 1 / sqrt(variances[k]) : 1;
+        assert_true(got[0][k] == 0.0f);
+        assert_true(fabs((double)got[2][k] - variances[k]) < 1e-5 * variances[k]);
+        assert_true(fabs((double)got[1][k] - want) < 1e-5 * want);
+    }
+    update_end(&u);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sides_are_opposites),
-    TEST_CASE(moments_of_noise),
-    TEST_CASE(ars_update),
-    TEST_CASE(rank_update),
+    TEST_CASE(sides_are_opposites), TEST_CASE(moments_of_noise),  TEST_CASE(ars_update),
+    TEST_CASE(rank_update),         TEST_CASE(what_hardly_moves),
 };
 TEST_SUITE(es, true, cases);

@@ -91,6 +91,9 @@ static void tensors_of_the_plan(void **state) {
         assert_null(es->average);
         grt_es_destroy(&es);
     }
+    struct grt_es *none = NULL;
+    grt_es_destroy(&none);
+    grt_es_destroy(NULL);
     assert_int_equal(grt_es_size(NULL).batch, 0);
     assert_null(grt_es_desc_of(NULL));
 }
@@ -244,6 +247,15 @@ static void reports_of_falls(void **state) {
                                .noise_std = 2.0f,
                                .seed = 5};
     struct grt_es *es = made(&desc);
+    // A trial has one side: its shares are of all steps that there could have been.
+    struct grt_es_report trial;
+    assert_true(grt_es_evaluate(es, 3, &trial));
+    float *tried = numbers_of(es->results);
+    assert_true(tried[1] > 0 && tried[2] > 0 && tried[3] < COPIES * STEPS);
+    assert_true(fabs((double)trial.good_rate - (double)tried[1] / (COPIES * STEPS)) < 1e-6);
+    assert_true(fabs((double)trial.fall_rate - (double)tried[2] / COPIES) < 1e-6);
+    assert_true(trial.steps == (double)tried[3]);
+    free(tried);
     for (int i = 0; i < 2; i++) {
         struct grt_es_report r;
         assert_true(grt_es_iterate(es, &r));
@@ -265,6 +277,32 @@ static void reports_of_falls(void **state) {
         free(results);
     }
     grt_es_destroy(&es);
+}
+
+// Of each episode the first observation counts and every sixteenth behind it, to the last step and
+// no further.
+static void observations_that_count(void **state) {
+    (void)state;
+    static const uint32_t lengths[] = {1, 15, 16, 17, 32, 33};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct grt_es_desc desc = small_desc();
+        struct grt_es_report r;
+        desc.episode_length = lengths[i];
+        struct grt_es *es = made(&desc);
+        float *before = numbers_of(es->report);
+        assert_true(grt_es_iterate(es, &r));
+        float *results = numbers_of(es->results), *after = numbers_of(es->report);
+        float counted = (float)((lengths[i] + 15) / 16 * ENVS);
+        for (int k = 0; k < 2 * DIRS; k++) {
+            assert_true(results[3 * 2 * DIRS + k] == (float)(lengths[i] * ENVS));
+            assert_true(results[4 * 2 * DIRS + k] == counted);
+        }
+        assert_true(after[ES_COUNT] - before[ES_COUNT] == 2 * DIRS * counted);
+        free(results);
+        free(before);
+        free(after);
+        grt_es_destroy(&es);
+    }
 }
 
 // A policy as a checkpoint has it: of the quads of its one action the first numbers.
@@ -537,6 +575,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(first_numbers),           TEST_CASE(reports),
     TEST_CASE(reports_of_falls),        TEST_CASE(average_of_policies),
     TEST_CASE(values_of_a_checkpoint),  TEST_CASE(limits_and_sentences),
-    TEST_CASE(note_of_a_smaller_chunk),
+    TEST_CASE(note_of_a_smaller_chunk), TEST_CASE(observations_that_count),
 };
 TEST_SUITE(esfacts, true, cases);

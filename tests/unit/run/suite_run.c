@@ -143,6 +143,38 @@ static void going_back_changes_no_time(void **state) {
     toy_leave();
 }
 
+// The time runs out between two turns, behind a step that is saved already.
+static bool out_of_time(void *self, struct grt_run *run, struct grt_run_turn *turn) {
+    if (turn->more && grt_run_place(run)->step == 6) {
+        run->spent += 2000;
+        turn->more = false;
+    }
+    return toy_advance(self, run, turn);
+}
+
+// What is left tells that the time is over, also where its step is the best one and both are one
+// file: there is nothing to go on with.
+static void time_ends_behind_a_checkpoint(void **state) {
+    (void)state;
+    toy_enter();
+    struct grt_trainer trainer = toy_trainer;
+    trainer.advance = out_of_time;
+    for (int best = 0; best < 2; best++) {
+        struct toy t = {.trainer = &trainer, .scores = {[3] = 1, [6] = best ? 2 : 0}};
+        struct grt_run_desc desc = {.dir = toy_path(best ? "best" : "other"),
+                                    .limits = {.max_time = 1000}};
+        const struct grt_run_start start = {.steps = 30, .evaluate_every = 3};
+        assert_int_equal(toy_go(&t, desc, start), GRT_ENDED_MAX_TIME);
+        assert_int_equal(t.step, 6);
+        assert_true(kept_seconds(desc.dir) >= 2000);
+        struct toy rest = {0};
+        desc.resume = true;
+        assert_int_equal(toy_go(&rest, desc, start), GRT_ENDED_MAX_TIME);
+        assert_int_equal(rest.step, 6);
+    }
+    toy_leave();
+}
+
 // Stopped at each step in turn and resumed: the same file, and every evaluation once.
 static void stopped_anywhere(void **state) {
     (void)state;
@@ -375,5 +407,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(places),
     TEST_CASE(going_back_changes_no_time),
     TEST_CASE(time_that_is_left),
+    TEST_CASE(time_ends_behind_a_checkpoint),
 };
 TEST_SUITE(run, false, cases);

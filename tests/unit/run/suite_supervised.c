@@ -23,7 +23,7 @@ struct watch {
     uint64_t step;
     uint32_t news[GRT_RUN_NEWS_COUNT];
     uint32_t rows[GRT_RUN_EVENT_COUNT];
-    double first_loss, last_loss, accuracy;
+    double first_loss, last_loss, accuracy, data_share;
     char text[256];
 };
 
@@ -39,6 +39,7 @@ static void on_report(void *context, const struct grt_run_report *r) {
         double loss = numbers[GRT_FIELD_TRAIN_LOSS];
         w->first_loss = w->rows[GRT_RUN_EVALUATE] == 1 ? loss : w->first_loss;
         w->last_loss = loss;
+        w->data_share = fmax(w->data_share, numbers[GRT_FIELD_DATA_SHARE]);
         w->accuracy =
             grt_run_row_has(r->row, GRT_FIELD_ACCURACY) ? numbers[GRT_FIELD_ACCURACY] : -1;
         assert_true(grt_run_row_has(r->row, GRT_FIELD_LOSS) && isfinite(numbers[GRT_FIELD_LOSS]));
@@ -150,6 +151,8 @@ static void ways_of_data(void **state) {
         assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/" LAST, dir);
         run_kit_equal("way0/" LAST, file);
+        // Who makes each batch where it is wanted waits for it.
+        assert_true(w.data_share <= 1 && (i != 1 || w.data_share > 0));
     }
     // Stopped with the rows on the device, resumed without.
     struct watch w = {.stop_at = 20};
