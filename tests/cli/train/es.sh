@@ -44,12 +44,14 @@ expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 logs_agree log.jsonl
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
 cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
-expect 0 "${es[@]}" --iterations 2 ema=0.9 --checkpoint mean.h5
+# With an average, and with numbers that are none of the defaults: what is not given comes from the file.
+odd=(ema=0.9 --top-dirs 3 --step-size 0.07 --noise-std 0.05 --seed 9 --no-normalise)
+expect 0 "${es[@]}" "${odd[@]}" --iterations 2 --checkpoint mean.h5
 for ema in 0 0.5; do
     refuse 78 "mean.h5 was made with ema=0.9; here it is $ema, which is another run" train es --resume mean.h5 --iterations 4 ema=$ema --device ref:0
 done
 expect 0 train es --resume mean.h5 --iterations 4 --device ref:0
-expect 0 "${es[@]}" --iterations 4 ema=0.9 --checkpoint whole-mean.h5
+expect 0 "${es[@]}" "${odd[@]}" --iterations 4 --checkpoint whole-mean.h5
 cmp -s mean.h5 whole-mean.h5 || wrong "a resumed run with an average ends with another checkpoint"
 expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5
 grep -q 'using 4' err || wrong "a chunk that is too large is not said"

@@ -14,6 +14,7 @@
 #include <zlib.h>
 
 #include "base/child.h"
+#include "data/file/filter.h"
 #include "gpurt/checkpoint.h"
 
 static struct grt_dataset *open_x(const char *path) {
@@ -581,6 +582,28 @@ static void trials(void **state) {
     assert_int_equal(number, 0);
 }
 
+// Numbers that szip's library would be given: bits of a pixel, pixels of a block and of a line. What
+// it does not know is not handed to it.
+static void numbers_of_szip(void **state) {
+    (void)state;
+    static const struct {
+        unsigned szip[4];  // options, block, bits, line
+        bool usable;
+    } cases[] = {
+        {{4, 8, 1, 16}, true},    {{4, 8, 24, 16}, true},  {{4, 8, 32, 16}, true},
+        {{4, 8, 64, 16}, true},   {{4, 8, 0, 16}, false},  {{4, 8, 25, 16}, false},
+        {{4, 8, 31, 16}, false},  {{4, 8, 33, 16}, false}, {{4, 8, 65, 16}, false},
+        {{4, 2, 8, 1}, true},     {{4, 32, 8, 1}, true},   {{4, 0, 8, 1}, false},
+        {{4, 3, 8, 1}, false},    {{4, 34, 8, 1}, false},  {{4, 8, 8, 4096}, true},
+        {{4, 8, 8, 4097}, false}, {{4, 8, 8, 0}, false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        // Without the library none is.
+        bool want = cases[i].usable && grt_filter_szip_found();
+        assert_int_equal(grt_filter_szip_usable(cases[i].szip), want);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     DATA_CASE(hundreds_damaged),
     DATA_CASE(trials),
@@ -596,5 +619,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(addresses_behind_the_end),
     DATA_CASE(a_newer_format),
     DATA_CASE(damaged_chunks),
+    DATA_CASE(numbers_of_szip),
 };
 TEST_SUITE(hostile, false, cases);

@@ -12,6 +12,7 @@
 #include "gpurt/plan.h"
 #include "learn/learner_parts.h"
 #include "learn/snapshot.h"
+#include "nn/layer_ops.h"
 
 // 5 inputs, 16 hidden units and 3 outputs: 5 * 16 + 16 + 16 * 3 + 3 parameters.
 static const struct grt_mlp_desc net = {
@@ -162,6 +163,9 @@ static void plans_of_pairs(void **state) {
     assert_int_equal(grt_loss_scratch(GRT_LOSS_NT_XENT, 16, 3), 4 * 512);
     assert_int_equal(grt_loss_scratch(GRT_LOSS_NT_XENT, 64, 64), 2 * 64 * 64 * 4 + 2 * 512);
     assert_int_equal(grt_loss_scratch(GRT_LOSS_MSE, 64, 64), 0);
+    // Sums of 64 rows each, 16 of them, of more rows 256; then those of all.
+    assert_int_equal(grt_block_scratch(1000, 100), 2 * 6656 + 2 * 512);
+    assert_int_equal(grt_block_scratch(100000, 3), 2 * 3072 + 2 * 512);
 }
 
 // ---- the beginning ----

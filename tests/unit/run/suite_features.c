@@ -109,6 +109,67 @@ static void linear_layer(void **state) {
     }
 }
 
+static struct grt_module *make_linear(const void *of) {
+    return grt_linear_create(of);
+}
+
+// A rate of nothing leaves the layer as it was drawn: the share is that of the largest outputs, in
+// double, of a layer of the same seed, also where all of them are below 0.
+static void linear_layer_as_drawn(void **state) {
+    (void)state;
+    enum { ROWS = 200, WIDTH = 5, KINDS = 2 };
+    uint32_t below = 0;
+    struct grt_linear_desc linear = {.outputs = KINDS};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct grt_features sets[2] = {rows_of(70, ROWS, WIDTH, 1), rows_of(80, ROWS, WIDTH, 1)};
+        for (uint32_t i = 0; i < ROWS; i++) {
+            sets[0].classes[i] %= KINDS;
+            sets[1].classes[i] %= KINDS;
+        }
+        struct grt_learner *l = grt_learner_create(
+            test.dev, grt_learner_desc(.make = make_linear, .of = &linear, .input = {1, {WIDTH}},
+                                       .outputs = KINDS, .loss = GRT_LOSS_CROSS_ENTROPY,
+                                       .optim = grt_optim_defaults(GRT_OPTIM_ADAMW), .batch = 8,
+                                       .seed = seed));
+        assert_true(l && grt_learner_alloc(l));
+        float *weights = learn_read(grt_learner_tensor(l, GRT_TENSOR_PARAM, 0, NULL));
+        float *bias = learn_read(grt_learner_tensor(l, GRT_TENSOR_PARAM, 1, NULL));
+        double mean[WIDTH] = {0}, squares[WIDTH] = {0};
+        for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+            mean[i % WIDTH] += (double)sets[0].x[i] / ROWS;
+        }
+        for (uint32_t i = 0; i < ROWS * WIDTH; i++) {
+            double d = (double)sets[0].x[i] - mean[i % WIDTH];
+            squares[i % WIDTH] += d * d / ROWS;
+        }
+        uint32_t right = 0;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            double outputs[KINDS];
+            uint32_t best = 0;
+            for (uint32_t c = 0; c < KINDS; c++) {
+                outputs[c] = (double)bias[c];
+                for (uint32_t k = 0; k < WIDTH; k++) {
+                    double x = ((double)sets[1].x[i * WIDTH + k] - mean[k]) / sqrt(squares[k]);
+                    outputs[c] += (double)weights[c * WIDTH + k] * x;
+                }
+                best = outputs[c] > outputs[best] ? c : best;
+            }
+            right += best == sets[1].classes[i];
+            below += best > 0 && outputs[best] < 0;
+        }
+        struct grt_linear_probe_desc desc = {.epochs = 1, .learning_rate = 1e-30, .seed = seed};
+        double share = -1;
+        assert_true(grt_linear_probe(test.dev, &sets[0], &sets[1], &desc, &share));
+        assert_true(fabs(share - (double)right / ROWS) < 1e-9);
+        free(weights);
+        free(bias);
+        grt_learner_destroy(&l);
+        grt_features_finish(&sets[0]);
+        grt_features_finish(&sets[1]);
+    }
+    assert_true(below > 0);
+}
+
 static void refused(void **state) {
     (void)state;
     struct grt_features a = rows_of(1, 8, 3, 1), b = rows_of(2, 8, 4, 1), none = {0};
@@ -124,5 +185,5 @@ static void refused(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(neighbours), TEST_CASE(linear_layer),
-                                          TEST_CASE(refused)};
+                                          TEST_CASE(linear_layer_as_drawn), TEST_CASE(refused)};
 TEST_SUITE(features, true, cases);

@@ -641,6 +641,34 @@ static void numbers_come_back(void **state) {
     run_kit_end();
 }
 
+// A rate that a rollback has halved twice falls from there where scores do not improve, and a
+// second time from what that left.
+static void plateaus_behind_a_rollback(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct watch w = {0};
+    struct grt_config c = run_kit_config(
+        "run", PAIRS("schedule=plateau", "plateau_patience=0", "plateau_factor=0.5"));
+    struct grt_supervised *run = create(&c, false, &w);
+    struct grt_learn_state s;
+    assert_non_null(run);
+    assert_true(grt_learner_state(run->learner, &s));
+    assert_true(s.lr_factor == 1.0f);
+    s.lr_factor = 0.25f;
+    assert_true(grt_learner_set_state(run->learner, &s));
+    static const float factors[] = {0.25f, 0.125f, 0.0625f};
+    for (int i = 0; i < 3; i++) {
+        const struct grt_run_row row = {.event = GRT_RUN_EVALUATE, .score = -1};
+        assert_true(supervised_judged(run, grt_supervised_driver(run), &row));
+        assert_true(grt_learner_state(run->learner, &s));
+        assert_true(s.lr_factor == factors[i]);
+        assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], i);
+    }
+    assert_true(run->lr_factor == 0.0625f);
+    grt_supervised_destroy(&run);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(first_step_apart),
     TEST_CASE(resumed),
@@ -654,5 +682,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(work_ahead),
     TEST_CASE(short_memory_of_sums),
     TEST_CASE(numbers_come_back),
+    TEST_CASE(plateaus_behind_a_rollback),
 };
 TEST_SUITE(supervised, true, cases);
