@@ -142,9 +142,9 @@ static struct update update_begin(bool ranks) {
 }
 
 static void update_end(struct update *u) {
-    struct test_tensor *all[] = {&u->control, &u->results, &u->weight, &u->used,
-                                 &u->norm,    &u->report,  &u->theta,  &u->moments};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    struct test_tensor *all[] = {&u->control, &u->results, &u->weight,  &u->used, &u->norm,
+                                 &u->report,  &u->theta,   &u->moments, NULL};
+    for (size_t i = 0; all[i]; i++) {
         test_tensor_end(all[i]);
     }
 }

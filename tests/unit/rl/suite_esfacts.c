@@ -292,7 +292,8 @@ static void observations_that_count(void **state) {
         float *before = numbers_of(es->report);
         assert_true(grt_es_iterate(es, &r));
         float *results = numbers_of(es->results), *after = numbers_of(es->report);
-        float counted = (float)((lengths[i] + 15) / 16 * ENVS);
+        uint32_t of_each = (lengths[i] + 15) / 16;
+        float counted = (float)(of_each * ENVS);
         for (int k = 0; k < 2 * DIRS; k++) {
             assert_true(results[3 * 2 * DIRS + k] == (float)(lengths[i] * ENVS));
             assert_true(results[4 * 2 * DIRS + k] == counted);
