@@ -126,9 +126,8 @@ static void functions_of_the_language(void **state) {
     struct grt_buf *in = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
     struct grt_buf *out = grt_buf_create(test.dev, grt_buf_desc(.size = sizeof given));
     assert_true(in && out && grt_buf_write(in, 0, given, sizeof given));
-    const struct grt_kernel *kernel =
-        grt_kernel_get(test.dev, grt_kernel_desc(.name = "longest", .specs = {{"WG", 32}},
-                                                 .source = source));
+    const struct grt_kernel *kernel = grt_kernel_get(
+        test.dev, grt_kernel_desc(.name = "longest", .specs = {{"WG", 32}}, .source = source));
     assert_non_null(kernel);
     struct grt_graph *graph = grt_graph_create(test.dev, "longest");
     grt_graph_dispatch(graph, grt_dispatch(.kernel = kernel, .bindings = {{in, 0, 0}, {out, 0, 0}},
@@ -618,9 +617,10 @@ static void errors(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(errors),      TEST_CASE(places),       TEST_CASE(computes),
-    TEST_CASE(same_name),   TEST_CASE(mistakes),     TEST_CASE(preprocessor),
-    TEST_CASE(expressions), TEST_CASE(environments), TEST_CASE(lists_agree),
-    TEST_CASE(functions_of_the_language),
+    TEST_CASE(errors),      TEST_CASE(places),
+    TEST_CASE(computes),    TEST_CASE(same_name),
+    TEST_CASE(mistakes),    TEST_CASE(preprocessor),
+    TEST_CASE(expressions), TEST_CASE(environments),
+    TEST_CASE(lists_agree), TEST_CASE(functions_of_the_language),
 };
 TEST_SUITE(source, true, cases);
