@@ -111,7 +111,6 @@ declare -A spill_known=(
     [sm_86:standing_worlds_step]=348
     [sm_89:standing_worlds_step]=348
     [sm_90:standing_worlds_step]=348
-    [sm_90:gemm_wgmma_16]=916
     [sm_90:conv_wgmma_16]=424
     [sm_90:conv_wgmma_x_registers_16]=216
     [sm_90:conv_wgmma_w_registers_16]=96
