@@ -26,9 +26,9 @@
 // processes that started five at once on empty caches 4 were aborted by assertions in PoCL, and
 // with source none. (PoCL 3.1, aarch64, 2026-11. Damaging files of that folder aborts either way.)
 // Most of those 37 ms go into the header of all built-in functions, which PoCL reads for every text
-// before it looks into its cache. A kernel of gpurt is built without it, with the few functions that
-// the dialect leaves to the language declared here: a short training starts in 0.30 s of processor
-// time in place of 0.69.
+// before it looks into its cache. A kernel of gpurt is built without it, with the few functions
+// that the dialect leaves to the language declared here: a short training starts in 0.30 s of
+// processor time in place of 0.69.
 #include "opencl.h"
 
 #include <inttypes.h>

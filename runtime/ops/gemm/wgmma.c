@@ -133,9 +133,9 @@ static bool pays(const struct gemm_case *g) {
 }
 
 // With the code that cuts k the largest tile has too few registers, unless a warpgroup that only
-// copies leaves its own to the others: of 24 products 3000^3 went from 140 to 118 us by cuts of that
-// tile, 624x512x110400 from 144 to 133. Where k is whole a warp that copies is as quick or quicker
-// (H200, 2026-11-18).
+// copies leaves its own to the others: 3000^3 went from 140 to 118 us by cuts of that tile,
+// 624x512x110400 from 144 to 133. Where k is whole a warp that copies is as quick or quicker (H200,
+// 2026-11-18).
 static uint32_t lanes_of(const struct choice *choice) {
     const struct gemm_tile *tile = &choice->way.tile;
     return choice->schedule.parts > 1 && tile->bm * tile->bn >= 128 * 256 ? 384 : choice->way.lanes;

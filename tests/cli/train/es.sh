@@ -44,7 +44,7 @@ expect 0 "${es[@]}" --iterations 2 --checkpoint half.h5 --log log.jsonl
 logs_agree log.jsonl
 expect 0 train es --resume half.h5 --iterations 4 --checkpoint rest.h5 --device ref:0
 cmp -s whole.h5 rest.h5 || wrong "a resumed run ends with another checkpoint"
-# With an average, and with numbers that are none of the defaults: what is not given comes from the file.
+# With an average, and with numbers that are no defaults: what is not given comes from the file.
 odd=(ema=0.9 --top-dirs 3 --step-size 0.07 --noise-std 0.05 --seed 9 --no-normalise)
 expect 0 "${es[@]}" "${odd[@]}" --iterations 2 --checkpoint mean.h5
 for ema in 0 0.5; do

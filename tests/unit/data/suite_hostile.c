@@ -582,8 +582,8 @@ static void trials(void **state) {
     assert_int_equal(number, 0);
 }
 
-// Numbers that szip's library would be given: bits of a pixel, pixels of a block and of a line. What
-// it does not know is not handed to it.
+// Numbers that szip's library would be given: bits of a pixel, pixels of a block and of a line.
+// What it does not know is not handed to it.
 static void numbers_of_szip(void **state) {
     (void)state;
     static const struct {
