@@ -54,6 +54,10 @@ GRT_API struct grt_loader_position grt_feed_position(const struct grt_feed *feed
 // Where the next step begins. The place where it is keeps what is on its way.
 GRT_API bool grt_feed_seek(struct grt_feed *feed, struct grt_loader_position position);
 
+// Rows on the device: tells it where the next step begins, which the first run does otherwise, and
+// waits for what is queued; call it while nothing is. Does nothing where the device knows.
+GRT_API bool grt_feed_place(struct grt_feed *feed);
+
 // Where the samples of the newest step, or of its last micro-batch, lie on the device, cut to their
 // rows; of rows on the device, what the learner's own tensors hold.
 GRT_API void grt_feed_newest(const struct grt_feed *feed, struct grt_tensor *x,

@@ -167,8 +167,10 @@ static void record_several(struct recording *f, const struct grt_loss_desc *all)
 // Tells several losses apart: of a step in the history, of an evaluation in the state.
 static void record_split(struct recording *f, bool trains) {
     const struct grt_learner *l = f->l;
-    const struct loss_split_params params = {
-        .micros = (uint32_t)f->micro, .losses = l->losses, .trains = trains};
+    const struct loss_split_params params = {.micros = (uint32_t)f->micro,
+                                             .losses = l->losses,
+                                             .trains = trains,
+                                             .epoch = f->desc->data ? f->desc->data->epoch : 0};
     const struct grt_range ranges[] = {l->loss_parts->range, l->state->range, l->history->range};
     if (l->losses > 1) {
         grt_op_launch(

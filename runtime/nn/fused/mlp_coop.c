@@ -113,8 +113,15 @@ static const struct coop coops[] = {
     {64, 64, 4, 2, 32},  {64, 32, 2, 4, 64}, {128, 128, 2, 4, 32}, {128, 32, 1, 8, 32},
 };
 
+// Of the way forward alone. The launches of a validation, 196608 and 3392 rows by 6 layers of 64,
+// take 43 us in the mean, with the row of the table 47 (H200, driver 580.159.04, 2026-11).
+static const struct coop alone = {64, 128, 4, 2, 32};
+
 static const struct coop *choose_coop(const struct mlp_case *c) {
     const struct coop *p = coops;
+    if (c->alone && c->width == alone.width && c->tiled >= alone.rows * mlp_units(c->dev)) {
+        return &alone;
+    }
     while (p->width != c->width) {
         p += 2;
     }

@@ -293,8 +293,10 @@ void mlp_launch(struct grt_graph *graph, const struct mlp_call *call, const char
 void mlp_record_reduce(struct grt_graph *graph, const struct mlp_call *call,
                        struct grt_range loss_parts, uint32_t layers) {
     const struct mlp_case *c = call->c;
-    const struct grt_spec specs[] = {
-        {"WG", grt_op_tree_wg(c->dev)}, {"ADD", c->desc->add}, {"LOSS_PARTS", GRT_LOSS_PARTS}};
+    const struct grt_spec specs[] = {{"WG", grt_op_tree_wg(c->dev)},
+                                     {"ADD", c->desc->add},
+                                     {"LOSS_PARTS", GRT_LOSS_PARTS},
+                                     {"AT_ONCE", grt_dev_info(c->dev)->caps.software ? 2 : 16}};
     const struct grt_range ranges[] = {call->sums, call->losses, call->grads,
                                        loss_parts, call->norms,  call->state};
     const uint32_t grid[3] = {reduce_groups(c), layers, 1};

@@ -63,8 +63,9 @@ uint32_t grt_feed_graphs(const struct grt_feed *f) {
     return f->recorded_count;
 }
 
+// Rows on the device begin the sums themselves (shaders/loss/tally.k).
 static bool prepare_clear(struct grt_feed *f) {
-    if (!f->desc.evaluate) {
+    if (!f->desc.evaluate || f->desc.on_device) {
         return true;
     }
     const struct grt_tensor *state = grt_learner_tensor(f->desc.learner, GRT_TENSOR_STATE, 0, NULL);
@@ -190,6 +191,13 @@ bool grt_feed_seek(struct grt_feed *f, struct grt_loader_position position) {
     }
     f->next = position;
     return true;
+}
+
+bool grt_feed_place(struct grt_feed *f) {
+    if (!f) {
+        return grt_fail(GRT_INVALID, "grt_feed_place: no feed");
+    }
+    return !f->desc.on_device || feed_place(f);
 }
 
 bool grt_feed_part(struct grt_feed *f, struct grt_loader_position position, uint32_t part,

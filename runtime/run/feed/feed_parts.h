@@ -78,6 +78,9 @@ void feed_release(struct grt_feed *f);
 // ---- feed_rows.c ----
 
 bool feed_prepare_rows(struct grt_feed *f);
+// Tells the device where the next step begins, unless it knows; waits for what is queued where it
+// does not.
+bool feed_place(struct grt_feed *f);
 // Makes the graphs of an epoch.
 bool feed_bake_rows(struct grt_feed *f);
 bool feed_run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done);

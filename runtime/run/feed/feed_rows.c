@@ -27,7 +27,7 @@ static bool knows_place(const struct grt_feed *f) {
 
 // Tells the device where the next step begins, which it keeps count of from there on. An evaluation
 // is not shuffled: one record serves all of its epochs.
-static bool place(struct grt_feed *f) {
+bool feed_place(struct grt_feed *f) {
     struct grt_learn_state state;
     bool evaluates = f->desc.evaluate;
     if (knows_place(f)) {
@@ -110,7 +110,7 @@ bool feed_run_rows(struct grt_feed *f, uint32_t most, struct grt_feed_done *done
         return false;
     }
     double start = grt_seconds();
-    if (!place(f)) {
+    if (!feed_place(f)) {
         return false;
     }
     done->waited = done->stalled = grt_seconds() - start;
@@ -263,7 +263,7 @@ bool feed_gather_one(struct grt_feed *f, struct grt_tensor *x, struct grt_tensor
     rows.staged = 0;
     rows.drawn = (struct grt_range){0};
     desc.data = &rows;
-    struct grt_graph *graph = place(f) ? feed_record(f, &desc) : NULL;
+    struct grt_graph *graph = feed_place(f) ? feed_record(f, &desc) : NULL;
     bool good = graph && grt_graph_run(graph) && grt_dev_wait(f->desc.dev);
     grt_graph_destroy(&graph);
     f->newest_rows = desc.rows;

@@ -487,6 +487,14 @@ def mixed():
     learn_mixed("cut", "epochs=2", "max_steps=5", *words)
     learn_mixed("cut", "epochs=2", "--resume", *words)
     assert open(newest("cut"), "rb").read() == open(newest("whole"), "rb").read()
+    # The second validation has sums of its own, wherever the rows are.
+    told = {}
+    for cache in "device", "none":
+        learn_mixed("kept", "epochs=2", *words, f"cache={cache}", "--log", "kept.jsonl")
+        told[cache] = [[row[k] for k in ("loss", "loss_1", "loss_2")] for row in rows("kept.jsonl", "evaluate")]
+        shutil.rmtree("kept")
+        os.remove("kept.jsonl")
+    assert len(told["none"]) == 2 and told["device"] == told["none"] and told["none"][0] != told["none"][1], told
     if not host:
         return
     changed = learn_mixed("whole", "epochs=3", "--resume", *words, "loss_weights=1,2", code=78)

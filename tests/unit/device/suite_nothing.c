@@ -37,6 +37,7 @@ static void objects_of_nothing(void **state) {
     REFUSED(grt_worlds_create(NULL, &(struct grt_worlds_desc){0}), "no device");
     REFUSED(grt_worlds_create(dev, NULL), "no environment");
     REFUSED(grt_feed_create(NULL), "no desc, loader or learner");
+    REFUSED(grt_feed_place(NULL), "no feed");
     REFUSED(grt_copier_create(NULL), "no loader");
     REFUSED(grt_run_create(NULL), "wants a folder");
     REFUSED(grt_supervised_create(NULL), "a device and a config");

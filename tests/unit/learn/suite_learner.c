@@ -322,7 +322,8 @@ static void evaluates_at_once(void **state) {
     struct grt_learn_state first = {0};
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         struct grt_learn_state s = learn_state(&l);
-        s.eval_loss = s.eval_samples = s.eval_hits = 0;
+        // Rows on the device begin the sums anew; of others it is for the caller to clear them.
+        s.eval_loss = s.eval_samples = s.eval_hits = s.eval_near = ways[w] > 0 ? 7 : 0;
         assert_true(grt_learner_set_state(l.learner, &s));
         uint32_t stride = ways[w] > 0 ? ways[w] : 1;
         for (uint32_t step = 0; step < 2; step += stride) {
@@ -343,6 +344,7 @@ static void evaluates_at_once(void **state) {
         s = learn_state(&l);
         first = w == 0 ? s : first;
         assert_true(s.eval_samples == (float)SAMPLES && s.eval_cursor == 0);
+        assert_true(s.eval_hits == 0 && s.eval_near == 0);
         assert_true(isfinite(s.eval_loss) && s.eval_loss > 0);
         assert_memory_equal(&s.eval_loss, &first.eval_loss, sizeof s.eval_loss);
     }
