@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "launch.h"
+#include "team.h"
 
 // A wait that is short, or whose bytes still move, is not slept through: MPI moves them, a few at a
 // time, in the calls that ask. 46.8 MB of two ranks, best of 8 on two shared cores: 123 ms, and 200
@@ -67,6 +68,7 @@ bool comm_scratch(struct grt_comm *comm, uint64_t bytes) {
 
 static bool lose(struct grt_comm *comm, const char *why) {
     comm->lost = true;
+    atomic_store(&comm->gone, true);
     comm->stop |= GRT_STOP_LOST;
     return grt_fail(GRT_LOST, "%s", why);
 }
@@ -96,7 +98,7 @@ static bool look_at_peers(struct grt_comm *comm) {
 // Whether what was begun is over. False: it failed.
 static bool test(struct grt_comm *comm, bool *over) {
     if (comm->window) {
-        *over = window_all_came(comm->window);
+        *over = comm->joins ? team_rests(comm->team) : window_all_came(comm->window, comm->lane);
         return true;
     }
     return comm->transport.test(comm->transport.self, over);
@@ -140,24 +142,37 @@ static bool wait_over(struct grt_comm *comm, uint64_t each) {
     }
 }
 
-bool comm_come(struct grt_comm *comm) {
-    window_come(comm->window);
+bool comm_come(struct grt_comm *comm, uint32_t lane) {
+    comm->lane = lane;
+    window_come(comm->window, lane);
     return wait_over(comm, 0);
 }
 
+bool comm_join(struct grt_comm *comm) {
+    bool good = true;
+    comm->joins = true;
+    // Whoever is gone, the team comes to an end: it is told so.
+    while (!team_rests(comm->team)) {
+        good = (comm->lost || wait_over(comm, 0)) && good;
+    }
+    comm->joins = false;
+    return good && !comm->lost;
+}
+
 static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
-    for (uint64_t at = 0; at < each; at += WINDOW_BOX) {
-        size_t bytes = each - at < WINDOW_BOX ? each - at : WINDOW_BOX;
-        memcpy(window_own(comm->window), all + comm->rank * each + at, bytes);
-        if (!comm_come(comm)) {
+    uint64_t room = window_room(comm->window);
+    for (uint64_t at = 0; at < each; at += room) {
+        size_t bytes = each - at < room ? each - at : room;
+        memcpy(window_own(comm->window, 0), all + comm->rank * each + at, bytes);
+        if (!comm_come(comm, 0)) {
             return false;
         }
         for (uint32_t r = 0; r < comm->ranks; r++) {
             if (r != comm->rank) {
-                memcpy(all + r * each + at, window_box(comm->window, r), bytes);
+                memcpy(all + r * each + at, window_box(comm->window, 0, r), bytes);
             }
         }
-        window_turn(comm->window);
+        window_turn(comm->window, 0);
     }
     return true;
 }
@@ -335,14 +350,17 @@ static void forget(struct grt_comm **comm) {
     free(c->stopped);
     free(c->texts);
     free(c->scratch);
+    team_destroy(&c->team);
     window_destroy(&c->window);
     free(c);
     *comm = NULL;
 }
 
 // Shared memory where all ranks are on one machine, and every one of them sees that of all.
-static bool look_out(struct grt_comm *comm, bool messages) {
-    bool good = comm->ranks > 1 && !messages;
+static bool look_out(struct grt_comm *comm, const struct grt_comm_desc *desc) {
+    bool good = comm->ranks > 1 && !desc->messages;
+    uint32_t lanes = desc->threads > 0 ? desc->threads : team_size(comm->ranks);
+    lanes = lanes < WINDOW_LANES ? lanes : WINDOW_LANES;
     for (uint32_t r = 0; r < comm->ranks; r++) {
         good = good && here(comm, r);
     }
@@ -353,18 +371,22 @@ static bool look_out(struct grt_comm *comm, bool messages) {
     if (met) {
         keys[comm->rank] = window_key(window);
         met = grt_comm_gather(comm, keys, sizeof *keys);
-        seen[comm->rank] = (char)(met && window_open(window, keys));
+        seen[comm->rank] = (char)(met && window_open(window, keys) ? lanes : 0);
         met = met && grt_comm_gather(comm, seen, sizeof *seen);
     } else {
         grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
     }
     for (uint32_t r = 0; met && r < comm->ranks; r++) {
         good = good && seen[r];
+        lanes = (uint32_t)seen[r] < lanes ? (uint32_t)seen[r] : lanes;
     }
     free(keys);
     free(seen);
     if (met && good) {
         comm->window = window;
+        window_cut(window, lanes);
+        // Threads that cannot be had are not missed: who has none does their lanes one by one.
+        comm->team = lanes > 1 ? team_create(lanes - 1) : NULL;
     } else {
         window_destroy(&window);
     }
@@ -401,7 +423,7 @@ static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
         snprintf(comm->texts[r], sizeof *comm->texts, "%.95s, process %d on %.63s", p->device,
                  (int)p->pid, p->host);
     }
-    return grt_comm_agree(comm, "version of gpurt", own.version) && look_out(comm, desc->messages);
+    return grt_comm_agree(comm, "version of gpurt", own.version) && look_out(comm, desc);
 }
 
 struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {

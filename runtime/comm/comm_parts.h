@@ -3,8 +3,11 @@
 #ifndef GRT_COMM_PARTS_H
 #define GRT_COMM_PARTS_H
 
+#include <stdatomic.h>
+
 #include "gpurt/comm.h"
 #include "peers.h"
+#include "team.h"
 #include "window.h"
 
 struct grt_comm {
@@ -20,12 +23,18 @@ struct grt_comm {
     void *scratch;
     uint64_t scratch_bytes;
     struct window *window;  // where all ranks are on this machine; else NULL
+    struct team *team;      // of threads for its lanes but the first, or NULL
+    _Atomic bool gone;      // as `lost`, for the team
+    bool joins;             // what is waited for is the team,
+    uint32_t lane;          // or that all come in this lane
 };
 
 // At least so many bytes of comm->scratch; false with the sentence.
 bool comm_scratch(struct grt_comm *comm, uint64_t bytes);
-// All ranks have filled their boxes. False: one of them is gone.
-bool comm_come(struct grt_comm *comm);
+// All ranks have filled their boxes of a lane. False: one of them is gone.
+bool comm_come(struct grt_comm *comm, uint32_t lane);
+// The team has done its work. False: a rank is gone.
+bool comm_join(struct grt_comm *comm);
 // By messages: `each` bytes of `out` go to every rank, and `in` has what came from each.
 bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each);
 

@@ -21,15 +21,23 @@
 #define LOOKS 64
 #define SLEEP_NANOSECONDS 20000000
 
+struct lane {
+    _Atomic uint32_t came;      // so often
+    _Atomic uint32_t sleepers;  // that wait for this one
+    char apart[120];            // cache lines of its own
+};
+
 struct head {
     uint32_t magic, rank;
     uint64_t token;
-    _Atomic uint32_t came;      // so often
-    _Atomic uint32_t sleepers;  // that wait for this one
+    char apart[112];
+    struct lane lanes[WINDOW_LANES];
 };
+_Static_assert(sizeof(struct head) <= HEAD, "the boxes begin behind the head");
 
 struct window {
-    uint32_t rank, ranks, box;
+    uint32_t rank, ranks, lanes;
+    uint32_t box[WINDOW_LANES];
     int file;
     struct head **heads;  // of all ranks, with the boxes behind them
 };
@@ -88,6 +96,7 @@ struct window *window_create(uint32_t rank, uint32_t ranks) {
     }
     w->rank = rank;
     w->ranks = ranks;
+    w->lanes = 1;
     w->heads = calloc(ranks, sizeof(struct head *));
     w->file = open_unnamed();
     // Taken at once: memory that is missing is found out here, and not by a signal in an exchange.
@@ -160,30 +169,43 @@ bool window_open(struct window *w, const struct window_key *keys) {
 
 // ---- exchanges ----
 
-static char *box(const struct window *w, uint32_t rank) {
-    return (char *)w->heads[rank] + HEAD + (uint64_t)w->box * WINDOW_BOX;
+void window_cut(struct window *w, uint32_t lanes) {
+    w->lanes = lanes < 1 ? 1 : lanes < WINDOW_LANES ? lanes : WINDOW_LANES;
 }
 
-void *window_own(struct window *w) {
-    return box(w, w->rank);
+uint32_t window_lanes(const struct window *w) {
+    return w->lanes;
 }
 
-const void *window_box(const struct window *w, uint32_t rank) {
-    return box(w, rank);
+uint64_t window_room(const struct window *w) {
+    return WINDOW_BOX / w->lanes / 64 * 64;
 }
 
-void window_come(struct window *w) {
-    struct head *own = w->heads[w->rank];
+static char *box(const struct window *w, uint32_t lane, uint32_t rank) {
+    return (char *)w->heads[rank] + HEAD + (uint64_t)w->box[lane] * WINDOW_BOX +
+           lane * window_room(w);
+}
+
+void *window_own(struct window *w, uint32_t lane) {
+    return box(w, lane, w->rank);
+}
+
+const void *window_box(const struct window *w, uint32_t lane, uint32_t rank) {
+    return box(w, lane, rank);
+}
+
+void window_come(struct window *w, uint32_t lane) {
+    struct lane *own = &w->heads[w->rank]->lanes[lane];
     atomic_fetch_add(&own->came, 1);
     if (atomic_load(&own->sleepers) > 0) {
         wake_all(&own->came);
     }
 }
 
-bool window_all_came(struct window *w) {
-    uint32_t wanted = atomic_load(&w->heads[w->rank]->came);
+bool window_all_came(struct window *w, uint32_t lane) {
+    uint32_t wanted = atomic_load(&w->heads[w->rank]->lanes[lane].came);
     for (uint32_t r = 0; r < w->ranks; r++) {
-        struct head *other = w->heads[r];
+        struct lane *other = &w->heads[r]->lanes[lane];
         uint32_t came = atomic_load(&other->came);
         for (uint32_t i = 0; i < LOOKS && (int32_t)(came - wanted) < 0; i++) {
             sched_yield();
@@ -203,6 +225,6 @@ bool window_all_came(struct window *w) {
     return true;
 }
 
-void window_turn(struct window *w) {
-    w->box ^= 1u;
+void window_turn(struct window *w, uint32_t lane) {
+    w->box[lane] ^= 1u;
 }

@@ -47,6 +47,9 @@ struct grt_comm_desc {
     // Without an answer for so many seconds a rank counts as lost, and a tenth of it is what the
     // others give the first to save. 0: GRT_COMM_SILENT_SECONDS.
     double silent;
+    // Threads that sum beside each other where all ranks are on one machine; 0: as many as there
+    // are cores for. The bits are the same.
+    uint32_t threads;
     // By the transport, also where all ranks are on one machine: without it they exchange through
     // memory that they share there. Every rank says the same; the bits are the same.
     bool messages;

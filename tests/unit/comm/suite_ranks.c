@@ -107,7 +107,8 @@ struct player {
     pthread_t thread;
 };
 
-static bool messages;  // ranks exchange by the transport, not through shared memory
+static bool messages;     // ranks exchange by the transport, not through shared memory
+static uint32_t threads;  // of a sum through shared memory
 
 static void *run(void *context) {
     struct player *p = context;
@@ -116,7 +117,8 @@ static void *run(void *context) {
     char device[16];
     snprintf(device, sizeof device, "device %u", p->seat.rank);
     struct grt_comm *comm =
-        grt_comm_start(grt_comm_desc(.device = device, .transport = &table, .messages = messages));
+        grt_comm_start(grt_comm_desc(.device = device, .transport = &table, .messages = messages,
+                                     .threads = threads));
     p->seat.exchanges = 0;
     if (comm) {
         p->play(p, comm);
@@ -225,12 +227,15 @@ static void add_many(struct player *p, struct grt_comm *comm) {
     free(all);
 }
 
+// By one thread of each rank or by several, and by messages.
 static void many_sums(void **state) {
+    static const uint32_t teams[] = {1, 3, WINDOW_LANES, 0};
     struct player players[MOST];
     (void)state;
-    for (uint32_t i = 0; i < 4; i++) {
-        uint32_t ranks = 2u << i / 2;
-        messages = i % 2;
+    for (uint32_t i = 0; i < 8; i++) {
+        uint32_t ranks = 2u << i / 4;
+        threads = teams[i % 4];
+        messages = threads == 0;
         play(players, ranks, add_many);
         for (uint32_t r = 0; r < ranks; r++) {
             assert_true(players[r].good);
@@ -243,6 +248,7 @@ static void many_sums(void **state) {
         }
     }
     messages = false;
+    threads = 0;
 }
 
 // ---- shared memory ----
@@ -272,8 +278,8 @@ static void windows(void **state) {
     assert_false(opens(own, first, own));  // of rank 0
     assert_false(opens(own, first, none));
     assert_true(opens(own, first, right));
-    memcpy(window_own(second), "of the second", sizeof "of the second");
-    assert_string_equal(window_box(first, 1), "of the second");
+    memcpy(window_own(second, 0), "of the second", sizeof "of the second");
+    assert_string_equal(window_box(first, 0, 1), "of the second");
     window_destroy(&first);
     window_destroy(&second);
     window_destroy(&alike);
