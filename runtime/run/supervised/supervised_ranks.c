@@ -38,6 +38,8 @@ struct recorded {
 struct place {
     struct grt_buf *buf;  // x and y of a micro-batch
     uint64_t read;        // mark behind which it is
+    bool filled;          // with the next micro-batch, while the one before was on its way
+    uint32_t rows;        // of it
 };
 
 struct supervised_ranks {
@@ -49,8 +51,11 @@ struct supervised_ranks {
     bool weighted;        // by weights of classes or samples
     struct grt_share *share;
     struct place places[PLACES];  // that micro-batches have in turn
+    uint32_t turn;                // the place that is next
     uint64_t y_at;
-    struct recorded *graphs;  // two for each micro-batch: of a full step, and of an epoch's last
+    // Two for each micro-batch, or for each place of the only one: of a full step, and of an
+    // epoch's last.
+    struct recorded *graphs;
     struct recorded *embeds;  // the same, where samples are told apart from those of all; or NULL
     struct grt_graph *meet;   // behind those
     struct grt_graph *update;
@@ -200,6 +205,10 @@ uint64_t supervised_steps_per_epoch(const struct grt_supervised *run) {
 
 // ---- making ----
 
+static uint32_t graph_count(const struct supervised_ranks *r) {
+    return 2 * (r->count > PLACES ? r->count : PLACES);
+}
+
 bool supervised_ranks_open(struct grt_supervised *run) {
     struct supervised_ranks *r = run->ranks;
     uint64_t x = grt_learner_x_bytes(run->learner), y = grt_learner_y_bytes(run->learner);
@@ -216,7 +225,7 @@ bool supervised_ranks_open(struct grt_supervised *run) {
         return false;
     }
     r->weights = malloc(grt_learner_parameters(run->learner) * sizeof *r->weights);
-    r->graphs = calloc((size_t)r->count * 2, sizeof *r->graphs);
+    r->graphs = calloc(graph_count(r), sizeof *r->graphs);
     if (!r->weights || !r->graphs) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
     }
@@ -234,7 +243,7 @@ bool supervised_ranks_open(struct grt_supervised *run) {
     if (!r->update || run->task.learner.whole.samples == 0) {
         return r->update != NULL;
     }
-    r->embeds = calloc((size_t)r->count * 2, sizeof *r->embeds);
+    r->embeds = calloc(graph_count(r), sizeof *r->embeds);
     r->meet = r->embeds ? grt_learner_meet(run->learner) : NULL;
     return r->meet || (!r->embeds && grt_fail(GRT_NO_MEMORY, "no host memory for graphs"));
 }
@@ -244,10 +253,10 @@ void supervised_ranks_close(struct grt_supervised *run) {
     if (!r) {
         return;
     }
-    for (uint32_t i = 0; r->graphs && i < 2 * r->count; i++) {
+    for (uint32_t i = 0; r->graphs && i < graph_count(r); i++) {
         grt_graph_destroy(&r->graphs[i].graph);
     }
-    for (uint32_t i = 0; r->embeds && i < 2 * r->count; i++) {
+    for (uint32_t i = 0; r->embeds && i < graph_count(r); i++) {
         grt_graph_destroy(&r->embeds[i].graph);
     }
     grt_graph_destroy(&r->meet);
@@ -269,6 +278,10 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
         return grt_feed_seek(run->train, position);
     }
     r->next = position;
+    r->turn = 0;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        r->places[i].filled = false;
+    }
     position.batch *= r->count;
     return grt_dev_wait(run->desc.dev) && grt_loader_seek(run->train_loader, position);
 }
@@ -280,7 +293,9 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
                                   uint32_t leaf, uint32_t rows, uint32_t all, struct grt_buf *in) {
     struct supervised_ranks *r = run->ranks;
-    struct recorded *at = &graphs[2 * leaf + (all < r->step)];
+    // Of an even number of micro-batches each has always the same place.
+    uint32_t slot = r->count == 1 && in ? r->turn % PLACES : leaf;
+    struct recorded *at = &graphs[2 * slot + (all < r->step)];
     if (at->graph && at->rows == rows && at->all == all) {
         return at->graph;
     }
@@ -308,40 +323,62 @@ static uint32_t rows_of(const struct supervised_ranks *r, uint32_t leaf, uint32_
     return left < r->leaf ? left : r->leaf;
 }
 
-// Brings a micro-batch to its place, once what was there is read.
-static bool bring(struct grt_supervised *run, const struct place *place,
-                  const struct grt_batch *batch) {
-    if (!grt_dev_wait_for(run->desc.dev, GRT_LANE_MAIN, place->read)) {
+// Brings the next micro-batch to its place, once what was there is read.
+static bool fill(struct grt_supervised *run, struct place *place, double *waited) {
+    struct grt_batch batch;
+    if (!grt_loader_next(run->train_loader, &batch)) {
         return false;
     }
-    char *in = grt_buf_host(place->buf);
-    memcpy(in, batch->x, batch->rows * grt_learner_x_bytes(run->learner));
-    if (batch->y) {
-        memcpy(in + run->ranks->y_at, batch->y, batch->rows * grt_learner_y_bytes(run->learner));
+    *waited += batch.waited;
+    bool good = grt_dev_wait_for(run->desc.dev, GRT_LANE_MAIN, place->read);
+    if (good) {
+        char *in = grt_buf_host(place->buf);
+        memcpy(in, batch.x, batch.rows * grt_learner_x_bytes(run->learner));
+        if (batch.y) {
+            memcpy(in + run->ranks->y_at, batch.y, batch.rows * grt_learner_y_bytes(run->learner));
+        }
+        place->rows = batch.rows;
+        place->filled = true;
     }
-    return true;
+    grt_loader_release(run->train_loader, &batch);
+    return good;
+}
+
+static struct place *place_of(struct supervised_ranks *r) {
+    return &r->places[r->turn % PLACES];
+}
+
+// While the device is busy with this step. Data that cannot be had are the next step's to tell.
+static bool fill_ahead(struct grt_supervised *run, struct grt_feed_done *done) {
+    struct place *place = place_of(run->ranks);
+    return !grt_loader_peek(run->train_loader) || fill(run, place, &done->waited);
 }
 
 // Reads the samples of a micro-batch; *graph takes them, NULL where there are none.
 static bool feed(struct grt_supervised *run, uint32_t leaf, uint32_t all,
                  struct grt_feed_done *done, struct grt_graph **graph) {
     struct supervised_ranks *r = run->ranks;
-    const struct place *place = &r->places[leaf % PLACES];
-    struct grt_batch batch;
+    struct place *place = place_of(r);
+    double waited = 0;
     *graph = NULL;
-    if (!grt_loader_next(run->train_loader, &batch)) {
+    if (!place->filled && !fill(run, place, &waited)) {
         return false;
     }
-    done->waited += batch.waited;
-    done->stalled += batch.waited;
-    bool good = true;
-    if (batch.rows > 0) {
+    place->filled = false;
+    done->waited += waited;
+    done->stalled += waited;
+    if (place->rows > 0) {
         *graph =
-            graph_of(run, r->embeds ? r->embeds : r->graphs, leaf, batch.rows, all, place->buf);
-        good = *graph && bring(run, place, &batch);
+            graph_of(run, r->embeds ? r->embeds : r->graphs, leaf, place->rows, all, place->buf);
     }
-    grt_loader_release(run->train_loader, &batch);
-    return good;
+    return *graph || place->rows == 0;
+}
+
+// What was fed is on its way.
+static void pass_on(struct grt_supervised *run) {
+    struct supervised_ranks *r = run->ranks;
+    place_of(r)->read = grt_dev_mark(run->desc.dev, GRT_LANE_MAIN);
+    r->turn++;
 }
 
 static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all,
@@ -360,7 +397,9 @@ static bool take_leaf(struct grt_supervised *run, uint32_t leaf, uint32_t all,
         }
     }
     bool good = grt_share_leaf(r->share, leaf, graph);
-    r->places[leaf % PLACES].read = grt_dev_mark(run->desc.dev, GRT_LANE_MAIN);
+    if (!r->embeds) {
+        pass_on(run);
+    }
     return good;
 }
 
@@ -372,7 +411,7 @@ static bool embed(struct grt_supervised *run, uint32_t all, struct grt_feed_done
         if (!feed(run, leaf, all, done, &graph) || (graph && !grt_graph_run(graph))) {
             return false;
         }
-        r->places[leaf % PLACES].read = grt_dev_mark(run->desc.dev, GRT_LANE_MAIN);
+        pass_on(run);
     }
     return !r->embeds || grt_graph_run(r->meet);
 }
@@ -383,7 +422,10 @@ static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_fee
     for (uint32_t leaf = 0; good && leaf < r->count; leaf++) {
         good = take_leaf(run, leaf, all, done);
     }
-    return good;
+    // Not across the end of an epoch, where workers may rest.
+    bool more = r->next.batch + 1 < run->steps_per_epoch &&
+                run->loop.queued + done->steps + 1 < run->steps;
+    return good && (!more || fill_ahead(run, done));
 }
 
 // Piece by piece, while backward still runs.

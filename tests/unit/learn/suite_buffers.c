@@ -544,11 +544,26 @@ static struct grt_module *make_normed(const void *of) {
     return grt_sequence_create(parts, 4);
 }
 
+// What other learners have is three times what this one has, so that sums are exact.
+static void exchange_with_like(struct grt_share *share) {
+    uint32_t pieces = grt_share_pieces(share);
+    for (uint32_t i = 0; i < pieces; i++) {
+        struct grt_share_piece piece;
+        assert_true(grt_share_take(share, i, &piece));
+        for (uint64_t n = 0; n < piece.count; n++) {
+            piece.up[n] = 4 * piece.down[n];
+        }
+        if (i + 1 == pieces) {
+            grt_share_settle(share, 8);
+        }
+        assert_true(grt_share_give(share, i));
+    }
+}
+
 // Backward of a batch norm reads the gradients of its weight and bias: the bucket that has them is
 // added up behind that. So two micro-batches of the same samples come to twice the gradients of
-// one, to the bit.
-static void shared_with_norm(void **state) {
-    (void)state;
+// one, to the bit; and to eight times, of four such learners, whichever way they are copied.
+static void share_with_norm(const struct grt_share_desc *others) {
     const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
     struct grt_learner_desc desc = desc_of(&behind);
@@ -556,8 +571,14 @@ static void shared_with_norm(void **state) {
     desc.accumulate = 1;
     struct grt_learner *learner = grt_learner_create(test.dev, &desc);
     assert_true(learner && grt_learner_alloc(learner));
-    struct grt_share *share = grt_share_create(&(struct grt_share_desc){learner, 2, 0, 4});
+    struct grt_share_desc with = *others;
+    with.learner = learner;
+    with.leaves = 2;
+    with.bucket = 4;  // of a parameter each
+    struct grt_share *share = grt_share_create(&with);
     assert_non_null(share);
+    assert_int_equal(grt_share_pieces(share), with.others > 0 ? 7 : 1);
+    float times = with.others > 0 ? 8 : 2;
     struct grt_graph *leaves[2];
     for (uint32_t k = 0; k < 2; k++) {
         leaves[k] = grt_learner_gradients(learner, grt_step_desc(.x = {s.bx}, .y = {s.by},
@@ -581,12 +602,15 @@ static void shared_with_norm(void **state) {
         for (uint32_t k = 0; k < 2; k++) {
             assert_true(grt_share_leaf(share, k, leaves[k]));
         }
+        if (with.others > 0) {
+            exchange_with_like(share);
+        }
         for (uint32_t i = 0; i < TENSORS; i++) {
             grad = grt_learner_tensor(learner, GRT_TENSOR_GRAD, i, NULL);
             float *sum = learn_read(grad);
             bool any = false;
             for (uint64_t n = 0; n < grt_tensor_count(grad); n++) {
-                assert_true(sum[n] == 2 * once[i][n]);
+                assert_true(sum[n] == times * once[i][n]);
                 any |= sum[n] != 0;
             }
             assert_true(any);
@@ -602,6 +626,13 @@ static void shared_with_norm(void **state) {
     grt_share_destroy(&share);
     grt_learner_destroy(&learner);
     network_samples_end(&s);
+}
+
+static void shared_with_norm(void **state) {
+    (void)state;
+    share_with_norm(&(struct grt_share_desc){.others = 0});
+    share_with_norm(&(struct grt_share_desc){.others = 3});
+    share_with_norm(&(struct grt_share_desc){.others = 3, .beside = true});
 }
 
 // A whole snapshot that is lent stays as it is while others are taken. There is always a place for
