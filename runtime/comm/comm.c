@@ -393,6 +393,30 @@ static bool look_out(struct grt_comm *comm, const struct grt_comm_desc *desc) {
     return met;
 }
 
+// Builds whose exchanges differ do not begin.
+static bool greet(struct grt_comm *comm) {
+    struct peer_hello *all = calloc(comm->ranks, sizeof *all);
+    if (!all) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+    }
+    peer_greet(&all[comm->rank]);
+    bool good = grt_comm_gather(comm, all, sizeof *all);
+    for (uint32_t r = 1; good && r < comm->ranks; r++) {
+        const struct peer_hello *one = &all[r];
+        if (memcmp(one->magic, all->magic, sizeof one->magic) != 0 ||
+            one->protocol != all->protocol) {
+            good = grt_fail(
+                GRT_CONFIG,
+                "rank %u (on %.95s) has another build of gpurt than rank 0 (on %.95s): its "
+                "ranks exchange by version %u (gpurt %.19s), those of rank 0 by version %u "
+                "(gpurt %.19s); start the same build everywhere",
+                r, one->host, all->host, one->protocol, one->version, all->protocol, all->version);
+        }
+    }
+    free(all);
+    return good;
+}
+
 static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
     char why[GRT_TRANSPORT_WHY] = "";
     if (!desc->alone &&
@@ -408,6 +432,9 @@ static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
     comm->texts = calloc(comm->ranks, sizeof *comm->texts);
     if (!comm->peers || !comm->stopped || !comm->texts) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+    }
+    if (!greet(comm)) {
+        return false;
     }
     peer_describe(&comm->peers[comm->rank], desc->device);
     // Nobody is known yet: a rank that does not come is the launcher's to find.

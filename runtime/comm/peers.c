@@ -21,6 +21,14 @@ static void read_boot(char id[40]) {
     }
 }
 
+void peer_greet(struct peer_hello *hello) {
+    *hello = (struct peer_hello){.magic = "gpurt", .protocol = PEER_PROTOCOL};
+    snprintf(hello->version, sizeof hello->version, "%s", grt_version());
+    if (gethostname(hello->host, sizeof hello->host - 1) != 0) {
+        snprintf(hello->host, sizeof hello->host, "?");
+    }
+}
+
 void peer_describe(struct peer *peer, const char *device) {
     char space[32] = "", boot[40];
     *peer = (struct peer){.pid = (int32_t)getpid()};

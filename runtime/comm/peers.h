@@ -9,6 +9,20 @@
 #define PEER_LOOK_SECONDS 0.25  // between looks at the others
 #define PEER_STOPPED_LOOKS 8    // so often stopped is lost
 
+// Of all that ranks tell each other: another number wherever that changes in size or order.
+#define PEER_PROTOCOL 2
+// The first words of each rank. Their size and order never change, so that ranks of other builds
+// can be told apart before anything is exchanged whose size they do not share.
+struct peer_hello {
+    char magic[8];  // "gpurt"
+    uint32_t protocol;
+    char version[20];
+    char host[96];
+};
+_Static_assert(sizeof(struct peer_hello) == 128, "the size of the first words never changes");
+
+void peer_greet(struct peer_hello *hello);
+
 // What each rank tells the others when they meet.
 struct peer {
     char machine[144];  // the same text: process numbers mean the same

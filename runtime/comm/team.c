@@ -20,9 +20,9 @@ struct team {
     pthread_cond_t begun, ended;
     void (*part)(void *context, uint32_t number);
     void *context;
-    uint32_t parts, next;      // of the work; the part that nobody has taken yet
-    _Atomic uint32_t work;     // its number
-    _Atomic uint32_t left;     // of its parts
+    uint32_t parts, next;   // of the work; the part that nobody has taken yet
+    _Atomic uint32_t work;  // its number
+    _Atomic uint32_t left;  // of its parts
     bool ending;
     uint32_t count;
     pthread_t threads[MOST];
@@ -131,8 +131,7 @@ bool team_rests(struct team *t) {
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&t->lock);
-    while (atomic_load(&t->left) > 0 &&
-           pthread_cond_timedwait(&t->ended, &t->lock, &until) == 0) {
+    while (atomic_load(&t->left) > 0 && pthread_cond_timedwait(&t->ended, &t->lock, &until) == 0) {
     }
     pthread_mutex_unlock(&t->lock);
     return atomic_load(&t->left) == 0;

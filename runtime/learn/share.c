@@ -35,7 +35,7 @@ struct grt_share {
     struct grt_dev *dev;
     uint32_t leaves;
     bool alone, beside;  // beside: copies run so
-    uint64_t kept;  // numbers of the rest that modules keep: its last ones
+    uint64_t kept;       // numbers of the rest that modules keep: its last ones
     uint32_t bucket_count;
     struct bucket *buckets;    // and behind them the rest
     struct grt_range *ranges;  // of the buckets' gradients
@@ -44,8 +44,8 @@ struct grt_share {
     // Where copies run beside compute: what they read and write, as the gradients lie, since two
     // queues may not have one buffer at a time (OpenCL). NULL: copies are between steps of compute.
     struct grt_buf *out, *in;
-    struct grt_graph *settle;  // from `in` to the gradients
-    uint64_t given;            // beside compute: behind which `in` has all
+    struct grt_graph *settle;     // from `in` to the gradients
+    uint64_t given;               // beside compute: behind which `in` has all
     float *rest;                  // what is given of it: uploads are slow to read
     struct level own;             // the rest of the micro-batch that is on its way
     struct level levels[LEVELS];  // as many as the tree is high
@@ -571,8 +571,8 @@ bool grt_share_give(struct grt_share *s, uint32_t i) {
     const struct bucket *b = piece_of(s, i);
     if (b == &s->buckets[s->bucket_count]) {
         memcpy((float *)grt_buf_host(s->up) + b->at, s->rest, b->count * sizeof *s->rest);
-        return (!s->settle || (grt_dev_after(s->dev, GRT_LANE_MAIN, s->given) &&
-                               grt_graph_run(s->settle))) &&
+        return (!s->settle ||
+                (grt_dev_after(s->dev, GRT_LANE_MAIN, s->given) && grt_graph_run(s->settle))) &&
                grt_graph_run(b->give);
     }
     if (!grt_graph_run(b->give)) {

@@ -28,7 +28,7 @@ struct grt_run *grt_run_create(const struct grt_run_desc *desc) {
         return NULL;
     }
     run->desc = *desc;
-    run->saved_step = RUN_UNSAVED;
+    run->saved_step = run->left_step = RUN_UNSAVED;
     if (!run_keep_check(run)) {
         grt_run_destroy(&run);
     }
@@ -88,6 +88,7 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
         run->written = run->best_written =
             run->desc.file && grt_whole_file_same(run->desc.file, from->path);
         run->saved_step = newest || run->written ? run->place.step : RUN_UNSAVED;
+        run->left_step = run->saved_step;
         // The best of another folder stays there: the next evaluation is the first of this one.
         run->place.any_best = run->place.any_best && (newest || !run->desc.dir);
         grt_run_say(run, GRT_RUN_NEWS_RESUMED, from->path);

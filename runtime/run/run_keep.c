@@ -212,7 +212,11 @@ static struct grt_archive *make_archive(struct grt_run *run) {
     const struct grt_run_place *p = &run->place;
     struct grt_archive *archive = grt_archive_create();
     bool best = trainer->keeps_best && p->any_best;
-    bool good = archive && trainer->save(run->start.self, run, archive) &&
+    // Ranks that save together begin it together: one that cannot would keep the others waiting.
+    bool begun = trainer->saves_together
+                     ? grt_comm_all(run->desc.comm, "no memory for a checkpoint", archive != NULL)
+                     : archive != NULL;
+    bool good = begun && archive && trainer->save(run->start.self, run, archive) &&
                 grt_limits_save(&run->desc.limits, &p->patience, run_seconds(run), archive) &&
                 (run->desc.limits.patience == 0 ||
                  grt_archive_set_whole(archive, JUDGED, (int64_t)p->judged)) &&
@@ -367,7 +371,7 @@ void run_keep_save(struct grt_run *run, bool now) {
     run_drop(&run->pending, run->pending_best);
     run->pending = made;
     run->pending_step = run->place.step;
-    run->saved_step = run->place.step;
+    run->saved_step = run->left_step = run->place.step;
     if (now) {
         end_writing(run);
         hand_over(run);
@@ -408,13 +412,13 @@ void run_keep_older(struct grt_run *run) {
     char text[160];
     if (run->origin) {
         run->pending = run->origin;
-        run->pending_step = run->saved_step = run->start_step;
+        run->pending_step = run->saved_step = run->left_step = run->start_step;
         run->origin = NULL;
     }
-    if (run->saved_step != RUN_UNSAVED && run->saved_step != run->place.step) {
+    if (run->left_step != RUN_UNSAVED && run->left_step != run->place.step) {
         snprintf(text, sizeof text,
                  "step %llu went with the rank that is gone: the checkpoint is that of step %llu",
-                 (unsigned long long)run->place.step, (unsigned long long)run->saved_step);
+                 (unsigned long long)run->place.step, (unsigned long long)run->left_step);
         grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
     }
 }

@@ -63,6 +63,7 @@ struct grt_run {
     bool written;                      // the file is of this run
     bool best_written;                 // and the best one beside it
     uint64_t saved_step;               // of the newest checkpoint of this run, or RUN_UNSAVED
+    uint64_t left_step;                // the same, also where what it has is to be saved anew
     bool unmade, unwritten;            // the newest checkpoint could not be
     bool best_unmade, best_unwritten;  // the same of the best one
     bool nonfinite;                    // it was not saved: a tensor is not finite

@@ -423,8 +423,8 @@ static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_fee
         good = take_leaf(run, leaf, all, done);
     }
     // Not across the end of an epoch, where workers may rest.
-    bool more = r->next.batch + 1 < run->steps_per_epoch &&
-                run->loop.queued + done->steps + 1 < run->steps;
+    bool more =
+        r->next.batch + 1 < run->steps_per_epoch && run->loop.queued + done->steps + 1 < run->steps;
     return good && (!more || fill_ahead(run, done));
 }
 

@@ -116,9 +116,8 @@ static void *run(void *context) {
         GRT_TRANSPORT_VERSION, "threads", &p->seat, start, gather, spread, look, end};
     char device[16];
     snprintf(device, sizeof device, "device %u", p->seat.rank);
-    struct grt_comm *comm =
-        grt_comm_start(grt_comm_desc(.device = device, .transport = &table, .messages = messages,
-                                     .threads = threads));
+    struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = device, .transport = &table,
+                                                         .messages = messages, .threads = threads));
     p->seat.exchanges = 0;
     if (comm) {
         p->play(p, comm);
@@ -407,7 +406,8 @@ static struct {
     const struct event *next;
     double begun;
     bool elsewhere, asked;
-    bool older;  // of another version
+    bool older;         // of another version
+    uint32_t protocol;  // of its exchanges; 0: as this rank's
 } other;
 
 static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
@@ -427,8 +427,12 @@ static bool tell(void *self, void *all, size_t each) {
     } else {
         memcpy((char *)all + each, all, each);
     }
+    if (each == sizeof(struct peer_hello) && other.protocol > 0) {
+        ((struct peer_hello *)all)[1].protocol = other.protocol;
+    }
     // The first text that is compared behind who they are: its length, its digest, itself.
-    if (other.older && each > 16 && each != sizeof *peers) {
+    bool text = each > 16 && each != sizeof *peers && each != sizeof(struct peer_hello);
+    if (other.older && text) {
         memcpy((char *)all + each + 16, "0.0.1", sizeof "0.0.1");
     }
     other.begun = grt_seconds();
@@ -523,6 +527,15 @@ static void versions(void **state) {
     assert_int_equal(grt_last_status(), GRT_CONFIG);
     snprintf(wanted, sizeof wanted,
              "differs in its version of gpurt from rank 0: '0.0.1' and not '%s'", grt_version());
+    assert_non_null(strstr(grt_last_error(), wanted));
+    // Nor those of builds that exchange in other ways, whatever version they say.
+    other.protocol = PEER_PROTOCOL + 5;
+    test_log.expected += 1;
+    assert_null(grt_comm_start(grt_comm_desc(.device = "ref:0", .transport = &table)));
+    other.protocol = 0;
+    assert_int_equal(grt_last_status(), GRT_CONFIG);
+    snprintf(wanted, sizeof wanted, "its ranks exchange by version %u (gpurt %s), those of rank 0",
+             PEER_PROTOCOL + 5, grt_version());
     assert_non_null(strstr(grt_last_error(), wanted));
     struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = "ref:0", .transport = &table));
     assert_non_null(comm);

@@ -395,8 +395,104 @@ static void lost_in_the_last_step(void **state) {
     toy_leave();
 }
 
+// A run that is resumed where it was, with an evaluation to make up for, and loses a rank before it
+// has saved anything: what is left is what it began with, and it says so.
+static void lost_behind_what_was_owed(void **state) {
+    (void)state;
+    toy_enter();
+    struct grt_trainer together = toy_trainer;
+    together.saves_together = true;
+    const struct grt_run_start start = {.steps = 20, .evaluate_every = 3};
+    struct grt_run_desc desc = {
+        .dir = toy_path("owed"), .save_every = 10, .limits = {.patience = 9}};
+    struct toy first = {.stop_at = 3, .trainer = &together};
+    assert_int_equal(toy_go(&first, desc, start), GRT_ENDED_SIGNAL);
+    assert_int_equal(first.evaluated[3], 0);
+    losing = grt_comm_start(grt_comm_desc(.alone = true));
+    assert_non_null(losing);
+    struct toy rest = {.after = lose_at_5, .stop_at = 5, .trainer = &together};
+    desc.resume = true;
+    desc.comm = losing;
+    assert_int_equal(toy_go(&rest, desc, start), GRT_ENDED_SIGNAL);
+    assert_int_equal(rest.evaluated[3], 1);
+    assert_string_equal(rest.text, "step 5 went with the rank that is gone: the checkpoint is that "
+                                   "of step 3");
+    char path[160];
+    snprintf(path, sizeof path, "%s/step-000000000003.h5", desc.dir);
+    assert_int_equal(toy_step_in(path), 3);
+    grt_comm_end(&losing, true);
+    toy_leave();
+}
+
+// ---- another rank that cannot save ----
+
+static bool other_cannot;
+
+static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
+    (void)self, (void)why;
+    *rank = 0;
+    *ranks = 2;
+    return true;
+}
+
+// It says what this one says, but for that.
+static bool echo(void *self, void *all, size_t each) {
+    (void)self;
+    memcpy((char *)all + each, all, each);
+    if (each == 1 && other_cannot) {
+        ((char *)all)[1] = 0;
+    }
+    return true;
+}
+
+static bool no_spread(void *self, const void *out, void *in, size_t each) {
+    (void)self, (void)out, (void)in, (void)each;
+    return false;
+}
+
+static bool over(void *self, bool *is) {
+    (void)self;
+    return *is = true;
+}
+
+static void left(void *self) {
+    (void)self;
+}
+
+static void cannot_at_3(struct toy *t) {
+    other_cannot = t->step == 3;
+}
+
+// A rank without memory for its archive does not come to the gathering of a checkpoint: the others
+// do not wait for it there.
+static void one_that_cannot_save(void **state) {
+    (void)state;
+    toy_enter();
+    const struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "an echo", NULL, two, echo, no_spread, over, left};
+    struct grt_comm *comm = grt_comm_start(grt_comm_desc(.device = "echo", .transport = &table));
+    assert_non_null(comm);
+    struct grt_trainer together = toy_trainer;
+    together.saves_together = true;
+    struct toy t = {.after = cannot_at_3, .trainer = &together};
+    const char *file = toy_path("some.h5");
+    test_log.expected += 1;
+    enum grt_ending ended =
+        toy_go(&t, (struct grt_run_desc){.file = file, .save_every = 3, .comm = comm},
+               (struct grt_run_start){.steps = 5});
+    other_cannot = false;
+    assert_int_equal(ended, GRT_ENDED_ITERATIONS);
+    assert_int_equal(t.saved[3], 0);
+    assert_int_equal(t.saved[5] > 0, 1);
+    assert_int_equal(toy_step_in(file), 5);
+    grt_comm_end(&comm, true);
+    toy_leave();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(lost_in_the_last_step),
+    TEST_CASE(lost_behind_what_was_owed),
+    TEST_CASE(one_that_cannot_save),
     TEST_CASE(what_is_due),
     TEST_CASE(seconds_add_up),
     TEST_CASE(stopped_anywhere),
