@@ -315,7 +315,17 @@ static double es_bytes(const struct scaling_bench *b) {
     return 4.0 * 2 * (GRT_ROLLOUT_RESULTS + 2.0 * (env ? env->obs : 4)) * b->batch;
 }
 
+// Updates that end early exchange less, by what they learn.
+static bool counts(const struct scaling_bench *b) {
+    return b->kind->exchange != SCALING_MINIBATCHES || given(b, GRT_CONFIG_TARGET_KL) == 0 ||
+           grt_fail(GRT_CONFIG, "target_kl ends updates early, so their exchanges cannot be "
+                                "counted before: leave it out here");
+}
+
 bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
+    if (!counts(b)) {
+        return false;
+    }
     struct series *s = malloc(sizeof *s);
     double halves[2][STATS_MAX_SAMPLES];
     size_t counts[2] = {0};
