@@ -96,9 +96,9 @@ refuse 64 'several ranks' bench scaling --probe 1MB --device ref
 refuse 64 '3 ranks' bench scaling -n 3 --batch-size 32
 refuse 64 'classify wants --data' bench scaling --train classify
 expect 78 bench scaling -n 1 --device ref no_such_key=1
+told "ended with 78: no_such_key=1: no key"
 expect 78 bench scaling -n 1 --train ppo --device ref --batch-size 4 target_kl=0.1
 told 'target_kl ends updates early'
-told "ended with 78: no_such_key=1: no key"
 (PATH=$(dirname "$gpurt") && "$gpurt" bench scaling -n 2 --device ref --steps 16 --batch-size 8 >out 2>err </dev/null)
 [ $? -eq 69 ] || wrong "without mpirun: exit code is not 69"
 told 'openmpi-bin'
