@@ -19,9 +19,7 @@ struct bucket {
     struct grt_tensor range;  // of their gradients, with what is between
     uint64_t at, count;       // numbers in the host's memory: how they lie on a device is its own
     struct grt_graph *take, *give;
-    struct grt_graph *fetch;  // beside compute, from `out`; NULL: `take` brings it to `down`
-    uint64_t mark;            // behind which it is taken
-    uint64_t fetched;         // beside compute: behind which `down` has it; 0: not begun
+    uint64_t mark;  // behind which `down` has it
 };
 
 // Sums of micro-batches that wait for their neighbours: gradients as the parameters lie, and rests.
@@ -34,18 +32,13 @@ struct grt_share {
     struct grt_learner *learner;
     struct grt_dev *dev;
     uint32_t leaves;
-    bool alone, beside;  // beside: copies run so
-    uint64_t kept;       // numbers of the rest that modules keep: its last ones
+    bool alone;
+    uint64_t kept;  // numbers of the rest that modules keep: its last ones
     uint32_t bucket_count;
     struct bucket *buckets;    // and behind them the rest
     struct grt_range *ranges;  // of the buckets' gradients
     struct grt_graph_tell tell;
     struct grt_buf *down, *up, *before;
-    // Where copies run beside compute: what they read and write, as the gradients lie, since two
-    // queues may not have one buffer at a time (OpenCL). NULL: copies are between steps of compute.
-    struct grt_buf *out, *in;
-    struct grt_graph *settle;     // from `in` to the gradients
-    uint64_t given;               // beside compute: behind which `in` has all
     float *rest;                  // what is given of it: uploads are slow to read
     struct level own;             // the rest of the micro-batch that is on its way
     struct level levels[LEVELS];  // as many as the tree is high
@@ -184,25 +177,6 @@ static struct grt_graph *make_keep(const struct grt_share *s, uint32_t leaf) {
     return baked(graph);
 }
 
-// Where a part of the gradients is in a buffer that lies as they do.
-static struct grt_range beside(const struct grt_share *s, struct grt_buf *buf,
-                               struct grt_range part) {
-    part.offset -= s->learner->params.grad->range.offset;
-    part.buf = buf;
-    return part;
-}
-
-// Every parameter of a bucket, to the host or back; `device`: of what lies as the gradients do.
-static void copy_bucket(const struct grt_share *s, struct grt_graph *graph, const struct bucket *b,
-                        struct grt_buf *device, bool down) {
-    uint64_t at = b->at * sizeof(float);
-    for (uint32_t i = b->first; i < b->end; i++) {
-        struct grt_tensor grad = s->learner->params.list[i]->grad;
-        grad.range = device ? beside(s, device, grad.range) : grad.range;
-        at += grt_share_copy(graph, &grad, down ? s->down : s->up, at, down);
-    }
-}
-
 // A bucket of the last micro-batch: all neighbours before it are whole.
 static struct grt_graph *make_take(const struct grt_share *s, uint32_t bucket) {
     const struct bucket *b = &s->buckets[bucket];
@@ -215,45 +189,25 @@ static struct grt_graph *make_take(const struct grt_share *s, uint32_t bucket) {
         struct grt_tensor part = part_of(s, &s->levels[i - 1], b);
         record_add(graph, &b->range, &part);
     }
-    if (s->out) {
-        grt_graph_copy(graph, beside(s, s->out, b->range.range), b->range.range);
-    } else if (!s->alone) {
-        copy_bucket(s, graph, b, NULL, true);
+    uint64_t at = b->at * sizeof(float);
+    for (uint32_t i = b->first; !s->alone && i < b->end; i++) {
+        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->down, at, true);
     }
     return baked(graph);
 }
 
-// Between the host and the gradients, or what lies as they do: on the main lane, behind backward,
-// which uses other parts of the same buffer, or beside it.
-static struct grt_graph *make_copies(const struct grt_share *s, const struct bucket *b,
-                                     struct grt_buf *device, bool down) {
-    struct grt_graph *graph =
-        grt_graph_create(s->dev, down ? "gradients of a rank" : "sum of ranks");
-    if (graph) {
-        copy_bucket(s, graph, b, device, down);
-        if (device) {
-            grt_graph_aside(graph);
-        }
+// On the main lane, behind backward, which uses other parts of the same buffer: two queues may not
+// have one buffer at a time (OpenCL).
+static struct grt_graph *make_give(const struct grt_share *s, const struct bucket *b) {
+    struct grt_graph *graph = grt_graph_create(s->dev, "sum of ranks");
+    uint64_t at = b->at * sizeof(float);
+    if (!graph) {
+        return NULL;
+    }
+    for (uint32_t i = b->first; i < b->end; i++) {
+        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->up, at, false);
     }
     return baked(graph);
-}
-
-// What lies between parameters is 0, and stays so.
-static bool make_settle(struct grt_share *s) {
-    struct grt_range grads = s->learner->params.grad->range, sums = beside(s, s->in, grads);
-    struct grt_graph *clear = grt_graph_create(s->dev, "no sums");
-    if (clear) {
-        grt_graph_fill(clear, sums, 0);
-    }
-    clear = baked(clear);
-    bool good = clear && grt_graph_finish(clear);
-    grt_graph_destroy(&clear);
-    struct grt_graph *graph = good ? grt_graph_create(s->dev, "sums of ranks") : NULL;
-    if (graph) {
-        grt_graph_copy(graph, grads, sums);
-    }
-    s->settle = baked(graph);
-    return s->settle != NULL;
 }
 
 // The rest comes behind the last micro-batch, and goes back before the update.
@@ -321,7 +275,6 @@ static bool told(void *context, uint32_t bucket) {
         return false;
     }
     b->mark = grt_dev_mark(s->dev, GRT_LANE_MAIN);
-    b->fetched = 0;
     return true;
 }
 
@@ -371,15 +324,9 @@ static uint64_t level_bytes(const struct grt_learner *l, bool grads, uint64_t *a
     return *at + (grads ? l->params.elements * 4 : 0);
 }
 
-// A device with engines that copy: on a processor they would be one more pass over the memory.
-static bool copies_beside(const struct grt_dev *dev) {
-    return grt_dev_lanes(dev) > 1 && !grt_dev_info(dev)->caps.software;
-}
-
 uint64_t grt_share_bytes(const struct grt_learner *l, uint32_t leaves) {
     uint64_t at, bytes = level_bytes(l, false, &at);
     bytes += l->params.buffer ? l->params.buffer->range.size : 0;
-    bytes += copies_beside(l->dev) ? 2 * l->params.elements * 4 : 0;
     for (uint32_t height = 0; 1ull << height < leaves; height++) {
         bytes += level_bytes(l, true, &at);
     }
@@ -419,11 +366,6 @@ static bool make_memory(struct grt_share *s) {
     for (; good && 1u << s->height < s->leaves; s->height += good) {
         good = make_level(s, &s->levels[s->height], true);
     }
-    if (good && s->beside) {
-        s->out = make_buf(s, s->learner->params.elements * 4, GRT_BUF_DEVICE);
-        s->in = s->out ? make_buf(s, s->learner->params.elements * 4, GRT_BUF_DEVICE) : NULL;
-        good = s->in != NULL;
-    }
     return good;
 }
 
@@ -440,11 +382,10 @@ static bool make_graphs(struct grt_share *s) {
     for (uint32_t i = 0; good && i < s->bucket_count; i++) {
         struct bucket *b = &s->buckets[i];
         b->take = make_take(s, i);
-        b->fetch = b->take && s->out ? make_copies(s, b, s->out, true) : NULL;
-        b->give = b->take && !s->alone ? make_copies(s, b, s->in, false) : NULL;
-        good = b->take && (s->alone || b->give) && (!s->out || b->fetch);
+        b->give = b->take && !s->alone ? make_give(s, b) : NULL;
+        good = b->take && (s->alone || b->give);
     }
-    return good && (!s->in || make_settle(s)) && make_rest(s) && make_begin(s);
+    return good && make_rest(s) && make_begin(s);
 }
 
 struct grt_share *grt_share_create(const struct grt_share_desc *d) {
@@ -462,7 +403,6 @@ struct grt_share *grt_share_create(const struct grt_share_desc *d) {
     s->dev = d->learner->dev;
     s->leaves = d->leaves;
     s->alone = d->others == 0;
-    s->beside = !s->alone && (d->beside || copies_beside(s->dev));
     uint64_t least = s->learner->params.elements * sizeof(float) / MOST_BUCKETS;
     uint64_t full = least > BUCKET_BYTES ? least : BUCKET_BYTES;
     if (!make_buckets(s, d->bucket > 0 ? d->bucket : full) || !make_memory(s) || !make_graphs(s)) {
@@ -478,7 +418,6 @@ void grt_share_destroy(struct grt_share **share) {
     struct grt_share *s = *share;
     for (uint32_t i = 0; s->buckets && i <= s->bucket_count; i++) {
         grt_graph_destroy(&s->buckets[i].take);
-        grt_graph_destroy(&s->buckets[i].fetch);
         grt_graph_destroy(&s->buckets[i].give);
     }
     for (uint32_t i = 0; s->keep && i < s->leaves; i++) {
@@ -487,7 +426,6 @@ void grt_share_destroy(struct grt_share **share) {
     for (uint32_t i = 0; i < LEVELS; i++) {
         grt_buf_destroy(&s->levels[i].buf);
     }
-    grt_graph_destroy(&s->settle);
     grt_graph_destroy(&s->undo);
     grt_graph_destroy(&s->begin);
     grt_graph_destroy(&s->empty[0]);
@@ -496,8 +434,6 @@ void grt_share_destroy(struct grt_share **share) {
     grt_buf_destroy(&s->before);
     grt_buf_destroy(&s->down);
     grt_buf_destroy(&s->up);
-    grt_buf_destroy(&s->out);
-    grt_buf_destroy(&s->in);
     free(s->buckets);
     free(s->ranges);
     free(s->rest);
@@ -536,50 +472,21 @@ static struct bucket *piece_of(const struct grt_share *s, uint32_t i) {
     return &s->buckets[s->alone ? s->bucket_count : i];
 }
 
-// Begins to bring a bucket that is taken to the host, unless that was begun before.
-static bool fetch(struct grt_share *s, struct bucket *b) {
-    if (b->fetched > 0) {
-        return true;
-    }
-    if (!grt_graph_run(b->fetch)) {
-        return false;
-    }
-    b->fetched = grt_dev_mark(s->dev, GRT_LANE_ASIDE);
-    return true;
-}
-
 bool grt_share_take(struct grt_share *s, uint32_t i, struct grt_share_piece *piece) {
     const struct bucket *b = piece_of(s, i);
     bool last = b == &s->buckets[s->bucket_count];
     *piece = (struct grt_share_piece){.down = (const float *)grt_buf_host(s->down) + b->at,
                                       .up = last ? s->rest : (float *)grt_buf_host(s->up) + b->at,
                                       .count = b->count};
-    if (!b->fetch) {
-        return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark);
-    }
-    if (!grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark) || !fetch(s, &s->buckets[i]) ||
-        !grt_dev_wait_for(s->dev, GRT_LANE_ASIDE, b->fetched)) {
-        return false;
-    }
-    // The next comes while this one is summed, where it is taken by now: one that is waited for
-    // beside compute would keep the sums behind it from going up.
-    struct bucket *next = &s->buckets[i + 1];
-    return !next->fetch || !grt_dev_passed(s->dev, GRT_LANE_MAIN, next->mark) || fetch(s, next);
+    return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark);
 }
 
 bool grt_share_give(struct grt_share *s, uint32_t i) {
     const struct bucket *b = piece_of(s, i);
     if (b == &s->buckets[s->bucket_count]) {
         memcpy((float *)grt_buf_host(s->up) + b->at, s->rest, b->count * sizeof *s->rest);
-        return (!s->settle ||
-                (grt_dev_after(s->dev, GRT_LANE_MAIN, s->given) && grt_graph_run(s->settle))) &&
-               grt_graph_run(b->give);
     }
-    if (!grt_graph_run(b->give)) {
-        return false;
-    }
-    s->given = s->in ? grt_dev_mark(s->dev, GRT_LANE_ASIDE) : 0;
-    return true;
+    return grt_graph_run(b->give);
 }
 
 double grt_share_settle(struct grt_share *s, uint32_t leaves) {

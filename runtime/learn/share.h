@@ -36,7 +36,6 @@ struct grt_share_desc {
     uint32_t others;  // learners besides this one
     // Bytes of gradients from which on a bucket is full; 0: 4 MiB.
     uint64_t bucket;
-    bool beside;  // copies run beside compute also where the device is a processor, for tests
 };
 // Bytes of device memory that it takes for `leaves` micro-batches of a learner, which need not be
 // allocated.

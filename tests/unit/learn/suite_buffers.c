@@ -562,7 +562,7 @@ static void exchange_with_like(struct grt_share *share) {
 
 // Backward of a batch norm reads the gradients of its weight and bias: the bucket that has them is
 // added up behind that. So two micro-batches of the same samples come to twice the gradients of
-// one, to the bit; and to eight times, of four such learners, whichever way they are copied.
+// one, to the bit; and to eight times, of four such learners.
 static void share_with_norm(const struct grt_share_desc *others) {
     const struct network_case c = {"", {NULL, 1, WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
@@ -632,7 +632,6 @@ static void shared_with_norm(void **state) {
     (void)state;
     share_with_norm(&(struct grt_share_desc){.others = 0});
     share_with_norm(&(struct grt_share_desc){.others = 3});
-    share_with_norm(&(struct grt_share_desc){.others = 3, .beside = true});
 }
 
 // A whole snapshot that is lent stays as it is while others are taken. There is always a place for
