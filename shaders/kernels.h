@@ -217,16 +217,16 @@
     X(ptx, nvidia, ppo_learn)                                                                      \
     X(opencl, nvidia, peak_mma)                                                                    \
     X(opencl, nvidia, gemm_split_mma_f32)                                                          \
-    X(opencl, nvidia, probe_wgmma)                                                                 \
+    X(ptx, nvidia, probe_wgmma)                                                                    \
     X(ptx, nvidia, gemm_split_wgmma_f32)                                                           \
     X(ptx, nvidia, peak_wgmma)                                                                     \
-    X(opencl, nvidia, gemm_wgmma_16)                                                               \
-    X(opencl, nvidia, gemm_wgmma_16f32)                                                            \
+    X(ptx, nvidia, gemm_wgmma_16)                                                                  \
+    X(ptx, nvidia, gemm_wgmma_16f32)                                                               \
     X(ptx, nvidia, probe_wgmma_48k)                                                                \
     X(ptx, nvidia, gemm_wgmma_48k_16)                                                              \
     X(ptx, nvidia, gemm_wgmma_48k_16f32)                                                           \
-    X(opencl, nvidia, gemm_wgmma_b_shared_16)                                                      \
-    X(opencl, nvidia, gemm_wgmma_b_shared_16f32)                                                   \
+    X(ptx, nvidia, gemm_wgmma_b_shared_16)                                                         \
+    X(ptx, nvidia, gemm_wgmma_b_shared_16f32)                                                      \
     X(ptx, nvidia, gemm_wgmma_b_registers_16)                                                      \
     X(ptx, nvidia, gemm_wgmma_b_registers_16f32)                                                   \
     X(ptx, nvidia, block8_ptx_16)                                                                  \

@@ -173,6 +173,9 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
 // compiles at every start.
 bool gemm_worth_importing(const struct gemm_case *g);
+// Whether a product on Vulkan with a b that is short both ways is stream's: halves, where b is
+// short enough for it.
+bool gemm_is_streams(const struct gemm_case *g);
 // Whether every stored row of a and b is whole vectors of 4 floats.
 bool gemm_in_vectors(const struct gemm_case *g);
 // Of how many elements rows of `ld` elements are multiples: the power of two, 3 at most.

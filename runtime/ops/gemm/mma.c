@@ -123,8 +123,8 @@ static struct choice choose(const struct gemm_case *g) {
         return set;
     }
     struct choice best = {.schedule.time = INFINITY};
-    // What Hopper's other kernels need includes shared memory beyond 48 KiB, on OpenCL.
-    bool roomy = !g->dev->info.caps.imports && grt_kernel_builds(g->dev, "probe_wgmma");
+    // What Hopper's other kernels need includes shared memory beyond 48 KiB.
+    bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
         const struct tile *t = &tiles[i];
         if (t->bm == 16 && g->m > FEW_ROWS) {

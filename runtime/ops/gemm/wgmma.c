@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16-bit products on Hopper's matrix units, through OpenCL with PTX inside:
-// cl/nvidia/lib/gemm_wgmma.k.
+// 16-bit products on Hopper's matrix units, through OpenCL with PTX inside, and through Vulkan,
+// which imports the kernel as PTX: cl/nvidia/lib/gemm_wgmma.k.
 //
 // On an H200 it does f16 8192^3 with 712 TFLOP/s, cuBLAS with 692. More figures:
 // ci/records/2026-11-16-h200/products-tried.txt.
@@ -129,7 +129,8 @@ static bool usable(const struct gemm_case *g) {
 }
 
 static bool pays(const struct gemm_case *g) {
-    return (g->m > 32 || g->n > 32) && gemm_wgmma_time(g) < gemm_mma_time(g);
+    return (!g->dev->info.caps.imports || gemm_worth_importing(g)) && (g->m > 32 || g->n > 32) &&
+           gemm_wgmma_time(g) < gemm_mma_time(g);
 }
 
 // With the code that cuts k the largest tile has too few registers, unless a warpgroup that only

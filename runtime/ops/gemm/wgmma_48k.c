@@ -131,8 +131,10 @@ double gemm_wgmma_48k_time(const struct gemm_case *g) {
 // 2026-11-17): 14080x512x576 23 / 38 / 36, 64x3264x5184 20 / 32 / 39, but 64x64x52200 13 / 10 / 12,
 // 1768x422x64 nt 6.6 / 5.3 / 9.8.
 static bool pays(const struct gemm_case *g) {
-    return g->dev->info.caps.imports && gemm_worth_importing(g) &&
-           gemm_wgmma_48k_time(g) < gemm_mma_time(g);
+    const struct gemm_variant *roomy = &gemm_variant_wgmma;
+    double time = gemm_wgmma_48k_time(g);
+    return g->dev->info.caps.imports && gemm_worth_importing(g) && time < gemm_mma_time(g) &&
+           !(roomy->time(g) <= time && roomy->usable(g));
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {

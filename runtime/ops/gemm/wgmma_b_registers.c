@@ -25,14 +25,16 @@ static bool usable(const struct gemm_case *g) {
            tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma_48k");
 }
 
-// On Vulkan, and where a workgroup has tiles enough for a b that it loads first. Halves with a
-// short b are stream's, which has them in shared memory.
-static bool pays(const struct gemm_case *g) {
+bool gemm_is_streams(const struct gemm_case *g) {
     const struct gemm_variant *stream = &gemm_variant_stream;
     bool long_b = g->n > 192 && g->k > 192;
+    return g->in == GRT_F16 && !long_b && !g->gaps && stream->usable(g) && stream->pays(g);
+}
+
+// On Vulkan, and where a workgroup has tiles enough for a b that it loads first.
+static bool pays(const struct gemm_case *g) {
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 256 &&
-           2 * tile_count(g) >= 3 * (uint64_t)gemm_places(g) &&
-           (g->in == GRT_BF16 || long_b || g->gaps || !stream->usable(g) || !stream->pays(g));
+           2 * tile_count(g) >= 3 * (uint64_t)gemm_places(g) && !gemm_is_streams(g);
 }
 
 // Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the

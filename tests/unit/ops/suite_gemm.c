@@ -343,8 +343,8 @@ static void imported_products(void **state) {
     bool imports = info->caps.imports && hopper && has_twin(info);
     assert_true(!info->caps.imports || info->backend == GRT_BACKEND_VULKAN);
     if (info->caps.bf16 || imports) {
-        assert_int_equal(is_best(GRT_BF16, 4096, 4096, 4096, "wgmma_48k"), imports);
-        assert_int_equal(is_best(GRT_BF16, 65536, 256, 256, "wgmma_b_registers"), imports);
+        assert_int_equal(is_best(GRT_BF16, 4096, 4096, 4096, "wgmma"), imports);
+        assert_int_equal(is_best(GRT_BF16, 65536, 256, 256, "wgmma_b_shared"), imports);
     }
     // The same kernel on both APIs, and on Vulkan not for a small product.
     bool split = imports || (hopper && info->backend == GRT_BACKEND_OPENCL);
