@@ -114,6 +114,13 @@ static uint32_t fitting(const struct gemm_case *g, const struct tile *t, uint32_
     return !g->dev->info.caps.imports || fit < room ? fit : room > 1 ? room : 1;
 }
 
+// With a k of two steps or less there are no more tiles on their way than two, and a compute unit
+// has room for more workgroups.
+static struct tile with_stages(struct tile t, uint32_t k) {
+    t.stages = k <= 2 * t.bk ? 2 : t.stages;
+    return t;
+}
+
 #define FEW_ROWS 32u
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
@@ -126,11 +133,12 @@ static struct choice choose(const struct gemm_case *g) {
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
     bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
-        const struct tile *t = &tiles[i];
+        struct tile own = with_stages(tiles[i], g->k);
+        const struct tile *t = &own;
         if (t->bm == 16 && g->m > FEW_ROWS) {
             continue;
         }
-        struct choice this = {*t, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
+        struct choice this = {own, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
         uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_MMA_FIT)[i];
         double longer = ragged(g, t);
         this.costs.at_once = fitting(g, t, fit);
