@@ -133,6 +133,7 @@ const double *gemm_costs(const struct gemm_case *g, enum grt_profile_key key);
 // The tile that a variant takes for a product, as its setting of the profile has it: BM BN and so
 // on.
 void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+void gemm_mma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
@@ -171,7 +172,8 @@ bool gemm_keeps_c(const struct gemm_case *g);
 // the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
-// compiles at every start.
+// compiles at every start. Cooperative matrices, which serve else, are slow where rows begin
+// anywhere: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17).
 bool gemm_worth_importing(const struct gemm_case *g);
 // Whether a product on Vulkan with a b that is short both ways is stream's: halves, where b is
 // short enough for it.

@@ -3,6 +3,7 @@
 // through Vulkan, which imports the kernel as PTX: cl/nvidia/lib/gemm_mma.k.
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "case.h"
 
@@ -108,16 +109,23 @@ static double ragged(const struct gemm_case *g, const struct tile *t) {
     return (a + b) / (t->bm + t->bn);
 }
 
+// As the kernel has it: tiles on their way, or 16 rows of sums of each warp.
+static uint32_t shared_bytes(const struct tile *t) {
+    uint32_t ring = t->stages * (t->bm + t->bn) * t->bk * 2;
+    uint32_t out = tile_lanes(t) / 32 * 16 * (t->wn + 8) * 4 + 16;
+    return ring > out ? ring : out;
+}
+
 // With Vulkan a compute unit has the shared memory of one workgroup for all that it holds.
 static uint32_t fitting(const struct gemm_case *g, const struct tile *t, uint32_t fit) {
-    uint32_t room = g->dev->info.caps.shmem / (t->stages * (t->bm + t->bn) * t->bk * 2);
+    uint32_t room = g->dev->info.caps.shmem / shared_bytes(t);
     return !g->dev->info.caps.imports || fit < room ? fit : room > 1 ? room : 1;
 }
 
-// With a k of two steps or less there are no more tiles on their way than two, and a compute unit
-// has room for more workgroups.
+// A k of one or two steps has no more tiles on their way, and a compute unit has room for more
+// workgroups.
 static struct tile with_stages(struct tile t, uint32_t k) {
-    t.stages = k <= 2 * t.bk ? 2 : t.stages;
+    t.stages = k <= t.bk ? 1 : k <= 2 * t.bk ? 2 : t.stages;
     return t;
 }
 
@@ -150,6 +158,12 @@ static struct choice choose(const struct gemm_case *g) {
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;
+}
+
+void gemm_mma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct tile t = choose(g).tile;
+    const uint32_t sizes[] = {t.bm, t.bn, t.bk, t.wm, t.wn, t.stages};
+    memcpy(v, sizes, sizeof sizes);
 }
 
 double gemm_mma_time(const struct gemm_case *g) {

@@ -233,6 +233,60 @@ static void copies_as_measured(void **state) {
     grt_profile_destroy(&dev.profile);
 }
 
+// ---- tiles of mma ----
+
+static void expect_mma(const struct gemm_case *g, uint32_t bm, uint32_t bn, uint32_t stages) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    gemm_mma_tile(g, v);
+    if (v[0] != bm || v[1] != bn || v[5] != stages) {
+        fail_msg("%u x %u x %u: tile of %u x %u with %u stages", g->m, g->n, g->k, v[0], v[1],
+                 v[5]);
+    }
+}
+
+// Few rows have a tile of 16, and a short k has no more stages than steps of 32.
+static void tiles_of_mma(void **state) {
+    (void)state;
+    const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
+    struct grt_dev dev = h200();
+    struct gemm_case few = straight(&dev, &nn, 8, 7104, 2816);
+    expect_mma(&few, 16, 128, 5);
+    few = straight(&dev, &nn, 32, 6464, 3200);
+    expect_mma(&few, 16, 128, 5);
+    few.m = 33;
+    expect_mma(&few, 64, 64, 3);
+    static const uint32_t stages[][2] = {{1, 1},  {27, 1}, {32, 1}, {33, 2},
+                                         {64, 2}, {65, 3}, {96, 3}, {1000, 3}};
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
+        struct gemm_case g = straight(&dev, &nn, 320, 320, stages[i][0]);
+        uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+        gemm_mma_tile(&g, v);
+        assert_int_equal(v[2], 32);
+        assert_int_equal(v[5], stages[i][1]);
+    }
+    grt_profile_destroy(&dev.profile);
+}
+
+// On Vulkan a kernel that is compiled at every start is for more work than 2^24 products of
+// numbers, or 2^22 where rows of a or b begin anywhere.
+static void worth_importing(void **state) {
+    (void)state;
+    const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
+    struct grt_dev dev = h200();
+    struct gemm_case even = straight(&dev, &nn, 256, 256, 256);
+    struct gemm_case odd = straight(&dev, &nn, 128, 129, 255);
+    assert_true(gemm_worth_importing(&even));
+    even.m--;
+    assert_false(gemm_worth_importing(&even));
+    assert_true(gemm_worth_importing(&odd));
+    odd.m = 127;
+    assert_false(gemm_worth_importing(&odd));
+    odd.m = 500;
+    odd.in = odd.out = GRT_F32;
+    assert_false(gemm_worth_importing(&odd));
+    grt_profile_destroy(&dev.profile);
+}
+
 // ---- products that are cut along k ----
 
 // By hand: tiles of 64 x 64, one for a core or four for a unit of a GPU, parts of 256s.
@@ -275,6 +329,7 @@ static void cuts(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(cuts),       TEST_CASE(as_recorded),        TEST_CASE(settings_decide),
-    TEST_CASE(copies_pay), TEST_CASE(copies_as_measured),
+    TEST_CASE(copies_pay), TEST_CASE(copies_as_measured), TEST_CASE(tiles_of_mma),
+    TEST_CASE(worth_importing),
 };
 TEST_SUITE(choices, false, cases);
