@@ -84,11 +84,9 @@ struct grt_dev_fns {
     // or why not this time. NULL as a slot where the driver is not NVIDIA's.
     enum grt_status (*kernel_ptx)(struct grt_dev *dev, const struct grt_kernel_info *info,
                                   const uint32_t *spec_values, char **ptx);
-    // As kernel_create(), from PTX, with bytes of shared memory behind its arrays for every launch;
-    // NULL as a slot where the API does not take it.
+    // As kernel_create(), from PTX; NULL as a slot where the API does not take it.
     struct grt_kernel *(*kernel_import)(struct grt_dev *dev, const struct grt_kernel_info *info,
-                                        const uint32_t *spec_values, const char *ptx,
-                                        uint32_t shared);
+                                        const uint32_t *spec_values, const char *ptx);
 
     // Translates a command list once. The list is not kept. Time slots of phases are numbered
     // 0 .. phase_count - 1; a list begins as if everything queued before it had finished.

@@ -72,17 +72,16 @@ static const char prelude[] = "#if defined(GRT_ADDRESSES)\n"
 #define NO_HEADER " -D_OPENCL_H_ -DGRT_DECLARE"
 
 static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info *info,
-                         const uint32_t *spec_values, bool by_address, bool imported,
-                         char *options) {
+                         const uint32_t *spec_values, bool by_address, char *options) {
     // PoCL calls a function for fma() and for mad(), which also keeps loops from becoming vectors
     // (PoCL 3.1, aarch64); the compiler's own word for it is one instruction.
     bool pocl = strstr(dev->platform_version, "PoCL") || strstr(dev->platform_version, "pocl");
     // -w: NVIDIA's compiler prints "2 warnings generated." to stderr by itself, and not which
     // (580.159.04).
     int used = snprintf(options, MAX_OPTIONS,
-                        "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_ASKS=%d -DGRT_NATIVE=%d%s%s%s",
+                        "-cl-std=CL1.2 -w -DGRT_FMA=%s -DGRT_ASKS=%d -DGRT_NATIVE=%d%s%s",
                         pocl ? "__builtin_fmaf" : "fma", pocl, !dev->base.info.caps.software,
-                        by_address ? " -DGRT_ADDRESSES" : "", imported ? " -DGRT_IMPORTED" : "",
+                        by_address ? " -DGRT_ADDRESSES" : "",
                         dev->exact_divide ? " -cl-fp32-correctly-rounded-divide-sqrt" : "");
     for (uint32_t i = 0; i < info->spec_count && used < MAX_OPTIONS; i++) {
         used += snprintf(options + used, (size_t)(MAX_OPTIONS - used), " -D%s=%" PRIu32 "u",
@@ -429,7 +428,7 @@ struct grt_kernel *gcl_kernel_create(struct grt_dev *base, const struct grt_kern
                                      const uint32_t *spec_values) {
     struct gcl_dev *dev = (struct gcl_dev *)base;
     char options[MAX_OPTIONS], key[MAX_KEY];
-    if (!make_options(dev, info, spec_values, dev->by_address, false, options)) {
+    if (!make_options(dev, info, spec_values, dev->by_address, options)) {
         return NULL;
     }
     struct gcl_kernel *kernel = calloc(1, sizeof *kernel);
@@ -470,7 +469,7 @@ enum grt_status gcl_kernel_ptx(struct grt_dev *base, const struct grt_kernel_inf
     *ptx = NULL;
     if (!ptx_target(info, &size)) {
         grt_fail(GRT_COMPILE, "kernel %s names no target for its PTX", info->name);
-    } else if (make_options(dev, info, spec_values, true, true, options)) {
+    } else if (make_options(dev, info, spec_values, true, options)) {
         *ptx = make_ptx(dev, info, options, &size, &other);
     }
     return *ptx ? GRT_OK : other ? GRT_UNSUPPORTED : GRT_COMPILE;

@@ -20,7 +20,7 @@ bool gvk_takes_ptx(const struct gvk_physical *physical) {
 }
 
 struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,
-                                     const uint32_t *spec_values, const char *ptx, uint32_t shared) {
+                                     const uint32_t *spec_values, const char *ptx) {
     (void)spec_values;  // they stand in the text
     struct gvk_dev *dev = (struct gvk_dev *)base;
     struct gvk_kernel *kernel = calloc(1, sizeof *kernel);
@@ -29,7 +29,6 @@ struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kern
         return NULL;
     }
     kernel->dev = dev;
-    kernel->shared = shared;
     const VkCuModuleCreateInfoNVX module = {
         .sType = VK_STRUCTURE_TYPE_CU_MODULE_CREATE_INFO_NVX,
         .dataSize = strlen(ptx) + 1,
@@ -92,7 +91,6 @@ void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct g
         .blockDimX = cmd->kernel->spec_values[0],
         .blockDimY = 1,
         .blockDimZ = 1,
-        .sharedMemBytes = kernel->shared,
         .extraCount = 1,
         .pExtras = options,
     };

@@ -206,7 +206,6 @@ struct gvk_kernel {
     uint32_t params_size;  // rounded up to a multiple of 4
     VkCuModuleNVX module;  // of a kernel in PTX, which has no pipeline
     VkCuFunctionNVX function;
-    uint32_t shared;  // bytes that its launches ask for
 };
 
 // Whether an argument is bound as a texel buffer (shaders/dialect.h, TEXELS).
@@ -224,7 +223,7 @@ void gvk_cache_close(struct gvk_dev *dev);
 // Whether the device takes PTX.
 bool gvk_takes_ptx(const struct gvk_physical *physical);
 struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,
-                                     const uint32_t *spec_values, const char *ptx, uint32_t shared);
+                                     const uint32_t *spec_values, const char *ptx);
 void gvk_import_destroy(struct gvk_kernel *kernel);
 // Records the launch of a kernel that was imported.
 void gvk_import_launch(struct gvk_dev *dev, VkCommandBuffer cmds, const struct grt_cmd *cmd);

@@ -9,8 +9,9 @@
 // with the Vulkan device. Without one these kernels do not build, and what is written in GLSL
 // serves.
 //
-// A workgroup has the shared memory that Vulkan says and no more: a launch with more than 48 KiB
-// loses the device (H200, driver 580.159.04, 2026-11), so the text is read for it beforehand.
+// A workgroup of Hopper has more shared memory than Vulkan says, all that the processor has, as an
+// array of the text (H200, driver 580.159.04, 2026-11). The text is read for it beforehand: a launch
+// with more than there is loses the device.
 #include "import.h"
 
 #include <inttypes.h>
@@ -37,15 +38,9 @@ uint64_t grt_ptx_shared(const char *ptx) {
     return bytes;
 }
 
-uint64_t grt_ptx_asked(const char *ptx) {
-    static const char word[] = "gpurt_shared_";
-    const char *at = strstr(ptx, word);
-    return at ? strtoull(at + strlen(word), NULL, 10) : 0;
-}
-
 static void make_key(const struct grt_dev *dev, const struct grt_kernel_info *info,
                      const uint32_t *values, char *key, size_t capacity) {
-    size_t used = (size_t)snprintf(key, capacity, "ptx imported\n%s\n%s\n%016" PRIx64,
+    size_t used = (size_t)snprintf(key, capacity, "ptx by address\n%s\n%s\n%016" PRIx64,
                                    dev->info.name, dev->info.driver_version,
                                    grt_digest(info->opencl, strlen(info->opencl), 0));
     for (uint32_t i = 0; i < info->spec_count && used < capacity; i++) {
@@ -94,8 +89,7 @@ static char *make_ptx(struct grt_dev *dev, const struct grt_kernel_info *info,
     return ptx;
 }
 
-// Of a processor of Hopper, for which all kernels are that ask.
-#define MOST_ASKED (227u << 10)
+#define HOPPER_SHARED (227u << 10)
 
 struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kernel_info *info,
                                      const uint32_t *values) {
@@ -104,14 +98,14 @@ struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kerne
         return NULL;
     }
     struct grt_kernel *kernel = NULL;
-    uint64_t own = grt_ptx_shared(ptx), asked = grt_ptx_asked(ptx);
-    uint64_t most = asked ? MOST_ASKED : dev->info.caps.shmem;
-    if (own + asked > most) {
+    uint64_t shared = grt_ptx_shared(ptx);
+    uint64_t most = strstr(ptx, ".target sm_90") ? HOPPER_SHARED : dev->info.caps.shmem;
+    if (shared > most) {
         grt_fail(GRT_UNSUPPORTED,
                  "kernel %s has %" PRIu64 " bytes of shared memory, %s has %" PRIu64, info->name,
-                 own + asked, dev->info.selector, most);
+                 shared, dev->info.selector, most);
     } else {
-        kernel = dev->fns->kernel_import(dev, info, values, ptx, (uint32_t)asked);
+        kernel = dev->fns->kernel_import(dev, info, values, ptx);
     }
     free(ptx);
     return kernel;

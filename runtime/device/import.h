@@ -11,7 +11,5 @@ struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kerne
 
 // Bytes of shared memory that the arrays of a PTX text have.
 uint64_t grt_ptx_shared(const char *ptx);
-// Bytes that it wants behind those, by a launch (cl/nvidia/lib/room.k).
-uint64_t grt_ptx_asked(const char *ptx);
 
 #endif
