@@ -10,8 +10,8 @@
 // serves.
 //
 // A workgroup of Hopper has more shared memory than Vulkan says, all that the processor has, as an
-// array of the text (H200, driver 580.159.04, 2026-11). The text is read for it beforehand: a launch
-// with more than there is loses the device.
+// array of the text (H200, driver 580.159.04, 2026-11). The text is read for it beforehand: a
+// launch with more than there is loses the device.
 #include "import.h"
 
 #include <inttypes.h>

@@ -87,7 +87,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "5800 6000 6500 5000 3800 1900 2500", "nanoseconds for beginning and ending a tile")         \
     X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by what they cost")  \
-    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4",                    \
+    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4",                   \
       "workgroups of each of its tiles that a compute unit holds at once")                         \
     X(GEMM_MMA_STEP, "gemm.mma.step", real, GRT_TILES_MMA, 0.001, 1000,                            \
       "1.2 0.72 0.68 0.44 0.59 0.35",                                                              \

@@ -23,12 +23,9 @@ struct tile {
 //
 // The last is for few rows, whose time is that of reading b: little is read of a, and more of b is
 // on its way.
-static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3},
-                                    {128, 128, 32, 64, 64, 3},
-                                    {128, 64, 32, 64, 32, 3},
-                                    {64, 64, 32, 32, 32, 3},
-                                    {32, 32, 32, 32, 32, 3},
-                                    {16, 128, 32, 16, 32, 5}};
+static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3}, {128, 128, 32, 64, 64, 3},
+                                    {128, 64, 32, 64, 32, 3},  {64, 64, 32, 32, 32, 3},
+                                    {32, 32, 32, 32, 32, 3},   {16, 128, 32, 16, 32, 5}};
 
 static uint32_t tile_lanes(const struct tile *t) {
     return t->bm / t->wm * (t->bn / t->wn) * 32;

@@ -51,7 +51,8 @@ static bool usable(const struct gemm_case *g) {
 
 // Where a workgroup has tiles enough for a b that it loads first.
 static bool pays(const struct gemm_case *g) {
-    return !(g->dev->info.caps.imports && gemm_is_streams(g)) && g->n > 32 && g->m >= 512 && tile_count(g) >= 4 * (uint64_t)gemm_places(g);
+    return !(g->dev->info.caps.imports && gemm_is_streams(g)) && g->n > 32 && g->m >= 512 &&
+           tile_count(g) >= 4 * (uint64_t)gemm_places(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {

@@ -111,7 +111,8 @@ static void too_much_shared_memory_is_refused(void **state) {
         snprintf(text, sizeof text, "%s.shared .align 1024 .b8 ring[%u];\n", head, most);
         assert_true(imports(128 + hopper));
         snprintf(text, sizeof text,
-                 "%s.shared .align 1024 .b8 ring[%u];\n.shared .align 8 .b8 more[8];\n", head, most);
+                 "%s.shared .align 1024 .b8 ring[%u];\n.shared .align 8 .b8 more[8];\n", head,
+                 most);
         snprintf(why, sizeof why, "%u bytes of shared memory, vulkan:9 has %u", most + 8, most);
         TEST_REFUSED(imports(256 + hopper), GRT_UNSUPPORTED, why);
         assert_int_equal(world.imported, 1 + hopper);

@@ -328,8 +328,12 @@ static void cuts(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(cuts),       TEST_CASE(as_recorded),        TEST_CASE(settings_decide),
-    TEST_CASE(copies_pay), TEST_CASE(copies_as_measured), TEST_CASE(tiles_of_mma),
+    TEST_CASE(cuts),
+    TEST_CASE(as_recorded),
+    TEST_CASE(settings_decide),
+    TEST_CASE(copies_pay),
+    TEST_CASE(copies_as_measured),
+    TEST_CASE(tiles_of_mma),
     TEST_CASE(worth_importing),
 };
 TEST_SUITE(choices, false, cases);
