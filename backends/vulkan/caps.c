@@ -42,18 +42,30 @@ static bool find_exts(const struct gvk_instance *instance, struct gvk_physical *
     return result >= 0;
 }
 
+uint32_t gvk_family_of(const VkQueueFamilyProperties *families, uint32_t count, bool imports) {
+    uint32_t first = count;
+    for (uint32_t i = 0; i < count; i++) {
+        VkQueueFlags flags = families[i].queueFlags;
+        if ((flags & VK_QUEUE_COMPUTE_BIT) && first == count) {
+            first = i;
+        }
+        if (imports && (flags & VK_QUEUE_COMPUTE_BIT) && !(flags & VK_QUEUE_GRAPHICS_BIT)) {
+            return i;
+        }
+    }
+    return first;
+}
+
 static bool find_family(const struct gvk_instance *instance, struct gvk_physical *physical) {
     VkQueueFamilyProperties families[32];
     uint32_t count = sizeof families / sizeof families[0];
     instance->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
-    uint32_t family = 0;
-    while (family < count && !(families[family].queueFlags & VK_QUEUE_COMPUTE_BIT)) {
-        family++;
-    }
+    uint32_t family = gvk_family_of(families, count, physical->ext[GVK_EXT_BINARY_IMPORT]);
     if (family == count) {
         return false;
     }
     physical->family = family;
+    physical->graphics = families[family].queueFlags & VK_QUEUE_GRAPHICS_BIT;
     physical->timestamp_bits = families[family].timestampValidBits;
     physical->aside = family;
     physical->aside_index = 1;

@@ -5,7 +5,9 @@
 // The extension has no specification. What is relied on here was seen on an H200, driver
 // 580.159.04, 2026-11: PTX of sm_90a and variables of a module in device memory are taken;
 // arguments go in one block, laid out as the kernel declares them and copied while recording;
-// barriers between compute shaders hold for launches too.
+// barriers between compute shaders hold for launches too. A workgroup may have all shared memory of
+// the processor as an array of its text, on a queue without graphics; on one with graphics a launch
+// with more than 48 KiB never ends.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +18,8 @@
 #define LAUNCH_BUFFER_SIZE ((const void *)2)
 
 bool gvk_takes_ptx(const struct gvk_physical *physical) {
-    return physical->ext[GVK_EXT_BINARY_IMPORT] && physical->f12.bufferDeviceAddress;
+    return physical->ext[GVK_EXT_BINARY_IMPORT] && physical->f12.bufferDeviceAddress &&
+           !physical->graphics;
 }
 
 struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,

@@ -89,7 +89,8 @@ enum gvk_ext {
 // A device that we can use. Feature structs of what the device does not have are all zero.
 struct gvk_physical {
     VkPhysicalDevice handle;
-    uint32_t family;       // of the main queue: the first with compute
+    uint32_t family;       // of the main queue: see gvk_family_of()
+    bool graphics;         // of that family
     uint32_t aside;        // of the queue for uploads
     uint32_t aside_index;  // in its family
     bool has_aside;
@@ -219,6 +220,10 @@ void gvk_cache_store(struct gvk_dev *dev);
 void gvk_cache_close(struct gvk_dev *dev);
 
 // ---- import.c ----
+
+// The family whose first queue does the work, or `count`: the first with compute; for a device that
+// imports kernels the first of those without graphics, if there is one (import.c).
+uint32_t gvk_family_of(const VkQueueFamilyProperties *families, uint32_t count, bool imports);
 
 // Whether the device takes PTX.
 bool gvk_takes_ptx(const struct gvk_physical *physical);

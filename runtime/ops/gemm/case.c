@@ -58,8 +58,8 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
 }
 
 bool gemm_worth_importing(const struct gemm_case *g) {
-    bool ragged = g->in != GRT_F32 && !gemm_in_chunks(g);
-    return (double)g->m * g->n * g->k * g->batch >= (ragged ? 0x1p22 : 0x1p24);
+    bool hard = g->in != GRT_F32 && (!gemm_in_chunks(g) || g->k >= 512);
+    return (double)g->m * g->n * g->k * g->batch >= (hard ? 0x1p21 : 0x1p24);
 }
 
 bool gemm_in_vectors(const struct gemm_case *g) {

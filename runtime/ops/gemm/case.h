@@ -173,7 +173,7 @@ bool gemm_keeps_c(const struct gemm_case *g);
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 // Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
 // compiles at every start. Cooperative matrices, which serve else, are slow where rows begin
-// anywhere: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17).
+// anywhere, and where k is long: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17).
 bool gemm_worth_importing(const struct gemm_case *g);
 // Whether a product on Vulkan with a b that is short both ways is stream's: halves, where b is
 // short enough for it.

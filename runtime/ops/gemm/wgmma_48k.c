@@ -126,15 +126,18 @@ double gemm_wgmma_48k_time(const struct gemm_case *g) {
     return choose(g).schedule.time * (turned ? TURNED : 1) + BEGIN;
 }
 
+// On Vulkan, where wgmma is not to be had.
+static double time_here(const struct gemm_case *g) {
+    return g->dev->info.caps.imports && !gemm_variant_wgmma.usable(g) ? gemm_wgmma_48k_time(g)
+                                                                      : INFINITY;
+}
+
 // On Vulkan, where it is quicker than mma; for less work cooperative matrices serve, since NVIDIA's
 // Vulkan compiles an imported kernel at every start. us by this / by mma / by coop (H200,
 // 2026-11-17): 14080x512x576 23 / 38 / 36, 64x3264x5184 20 / 32 / 39, but 64x64x52200 13 / 10 / 12,
 // 1768x422x64 nt 6.6 / 5.3 / 9.8.
 static bool pays(const struct gemm_case *g) {
-    const struct gemm_variant *roomy = &gemm_variant_wgmma;
-    double time = gemm_wgmma_48k_time(g);
-    return g->dev->info.caps.imports && gemm_worth_importing(g) && time < gemm_mma_time(g) &&
-           !(roomy->time(g) <= time && roomy->usable(g));
+    return gemm_worth_importing(g) && time_here(g) < gemm_mma_time(g);
 }
 
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
@@ -153,10 +156,6 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
                                      {"SPLIT", s->parts > 1}};
     const uint32_t grid[3] = {s->groups, 1, 1};
     gemm_dispatch(graph, &own, "wgmma_48k", specs, sizeof specs / sizeof specs[0], grid);
-}
-
-static double time_here(const struct gemm_case *g) {
-    return g->dev->info.caps.imports ? gemm_wgmma_48k_time(g) : INFINITY;
 }
 
 const struct gemm_variant gemm_variant_wgmma_48k = {

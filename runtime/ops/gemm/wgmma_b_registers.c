@@ -31,10 +31,12 @@ bool gemm_is_streams(const struct gemm_case *g) {
     return g->in == GRT_F16 && !long_b && !g->gaps && stream->usable(g) && stream->pays(g);
 }
 
-// On Vulkan, and where a workgroup has tiles enough for a b that it loads first.
+// On Vulkan, where wgmma_b_shared is not to be had, and where a workgroup has tiles enough for a b
+// that it loads first.
 static bool pays(const struct gemm_case *g) {
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 256 &&
-           2 * tile_count(g) >= 3 * (uint64_t)gemm_places(g) && !gemm_is_streams(g);
+           2 * tile_count(g) >= 3 * (uint64_t)gemm_places(g) && !gemm_is_streams(g) &&
+           !gemm_variant_wgmma_b_shared.usable(g);
 }
 
 // Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the

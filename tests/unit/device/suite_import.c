@@ -181,6 +181,28 @@ static void who_has_them(void **state) {
     assert_true(grt_kernel_exists(&dev, "gemm_wgmma_16"));
 }
 
+// Imported kernels run on a queue without graphics, where they have all shared memory; a device
+// whose compute has graphics beside it takes none.
+static void queues_without_graphics(void **state) {
+    (void)state;
+    const VkQueueFlags both = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
+    const VkQueueFamilyProperties h200[] = {{.queueFlags = both | VK_QUEUE_TRANSFER_BIT},
+                                            {.queueFlags = VK_QUEUE_TRANSFER_BIT},
+                                            {.queueFlags = VK_QUEUE_COMPUTE_BIT},
+                                            {.queueFlags = VK_QUEUE_COMPUTE_BIT}};
+    assert_int_equal(gvk_family_of(h200, 4, true), 2);
+    assert_int_equal(gvk_family_of(h200, 4, false), 0);
+    assert_int_equal(gvk_family_of(h200 + 1, 3, false), 1);
+    assert_int_equal(gvk_family_of(h200, 2, true), 0);
+    assert_int_equal(gvk_family_of(h200 + 1, 1, true), 1);  // there is none
+    struct gvk_physical physical = {.f12 = {.bufferDeviceAddress = VK_TRUE}};
+    assert_false(gvk_takes_ptx(&physical));
+    physical.ext[GVK_EXT_BINARY_IMPORT] = true;
+    assert_true(gvk_takes_ptx(&physical));
+    physical.graphics = true;
+    assert_false(gvk_takes_ptx(&physical));
+}
+
 // ---- what a launch is made of ----
 
 static struct seen {
@@ -263,6 +285,7 @@ static const struct CMUnitTest cases[] = {
     CACHE_CASE(without_a_compiler_there_is_no_kernel),
     CACHE_CASE(launches_of_one_kernel_wait),
     CACHE_CASE(who_has_them),
+    CACHE_CASE(queues_without_graphics),
     CACHE_CASE(arguments_of_a_launch),
 };
 TEST_SUITE(import, false, cases);

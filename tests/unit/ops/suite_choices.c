@@ -268,22 +268,29 @@ static void tiles_of_mma(void **state) {
 }
 
 // On Vulkan a kernel that is compiled at every start is for more work than 2^24 products of
-// numbers, or 2^22 where rows of a or b begin anywhere.
+// numbers, or 2^21 where rows of a or b begin anywhere or k is long.
 static void worth_importing(void **state) {
     (void)state;
+    static const struct {
+        uint32_t m, n, k;
+        enum grt_dtype type;
+        bool worth;
+    } known[] = {
+        {256, 256, 256, GRT_F16, true},  {255, 256, 256, GRT_F16, false},
+        {129, 129, 127, GRT_F16, true},  {127, 129, 127, GRT_F16, false},
+        {8, 512, 512, GRT_BF16, true},   {7, 512, 512, GRT_BF16, false},
+        {64, 512, 504, GRT_BF16, false}, {500, 129, 255, GRT_F32, false},
+        {512, 129, 255, GRT_F32, true},
+    };
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
     struct grt_dev dev = h200();
-    struct gemm_case even = straight(&dev, &nn, 256, 256, 256);
-    struct gemm_case odd = straight(&dev, &nn, 128, 129, 255);
-    assert_true(gemm_worth_importing(&even));
-    even.m--;
-    assert_false(gemm_worth_importing(&even));
-    assert_true(gemm_worth_importing(&odd));
-    odd.m = 127;
-    assert_false(gemm_worth_importing(&odd));
-    odd.m = 500;
-    odd.in = odd.out = GRT_F32;
-    assert_false(gemm_worth_importing(&odd));
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        struct gemm_case g = straight(&dev, &nn, known[i].m, known[i].n, known[i].k);
+        g.in = g.out = known[i].type;
+        if (gemm_worth_importing(&g) != known[i].worth) {
+            fail_msg("%u x %u x %u: not %d", g.m, g.n, g.k, known[i].worth);
+        }
+    }
     grt_profile_destroy(&dev.profile);
 }
 
