@@ -217,7 +217,7 @@
     X(ptx, nvidia, ppo_learn)                                                                      \
     X(opencl, nvidia, peak_mma)                                                                    \
     X(opencl, nvidia, gemm_split_mma_f32)                                                          \
-    X(ptx, nvidia, probe_wgmma)                                                                    \
+    X(opencl, nvidia, probe_wgmma)                                                                 \
     X(ptx, nvidia, gemm_split_wgmma_f32)                                                           \
     X(ptx, nvidia, peak_wgmma)                                                                     \
     X(ptx, nvidia, gemm_wgmma_16)                                                                  \

@@ -57,6 +57,10 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
     return across <= most[0] && down <= most[1] && g->batch <= most[2];
 }
 
+bool gemm_has_room(const struct gemm_case *g) {
+    return grt_kernel_builds(g->dev, g->dev->info.caps.imports ? "probe_wgmma_48k" : "probe_wgmma");
+}
+
 bool gemm_worth_importing(const struct gemm_case *g) {
     bool hard = g->in != GRT_F32 && (!gemm_in_chunks(g) || g->k >= 512);
     return (double)g->m * g->n * g->k * g->batch >= (hard ? 0x1p21 : 0x1p24);

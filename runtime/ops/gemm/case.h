@@ -171,6 +171,9 @@ bool gemm_keeps_c(const struct gemm_case *g);
 // Whether a dispatch may have so many workgroups on the first two axes, and one for each matrix on
 // the third.
 bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
+// Whether the device has Hopper's instructions and its shared memory beyond 48 KiB. Vulkan says
+// nothing of the latter, and every imported kernel of Hopper has it (runtime/device/import.c).
+bool gemm_has_room(const struct gemm_case *g);
 // Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
 // compiles at every start. Cooperative matrices, which serve else, are slow where rows begin
 // anywhere, and where k is long: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17).

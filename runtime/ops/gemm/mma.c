@@ -136,7 +136,7 @@ static struct choice choose(const struct gemm_case *g) {
     }
     struct choice best = {.schedule.time = INFINITY};
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
-    bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
+    bool roomy = gemm_has_room(g);
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
         struct tile own = with_stages(tiles[i], g->k);
         const struct tile *t = &own;

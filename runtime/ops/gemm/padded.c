@@ -207,8 +207,7 @@ static bool usable(const struct gemm_case *g) {
 
 static bool pays(const struct gemm_case *g) {
     bool imports = g->dev->info.caps.imports;
-    return could_be(g) && (!imports || gemm_worth_importing(g)) &&
-           grt_kernel_builds(g->dev, imports ? "probe_wgmma_48k" : "probe_wgmma") &&
+    return could_be(g) && (!imports || gemm_worth_importing(g)) && gemm_has_room(g) &&
            quickest(g, gemm_mma_time(g), gemm_can).by;
 }
 

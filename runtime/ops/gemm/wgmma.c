@@ -128,7 +128,7 @@ void gemm_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS])
 static bool usable(const struct gemm_case *g) {
     struct way smallest = way_with_costs(g, WAY_COUNT - 1);
     return gemm_in_chunks(g) && gemm_schedule_of(g, &smallest.tile, 1, false).whole <= INT32_MAX &&
-           grt_kernel_builds(g->dev, "probe_wgmma");
+           gemm_has_room(g);
 }
 
 static bool pays(const struct gemm_case *g) {

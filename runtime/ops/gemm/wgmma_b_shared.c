@@ -46,7 +46,7 @@ static uint64_t tile_count(const struct gemm_case *g) {
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool usable(const struct gemm_case *g) {
     return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           tile_count(g) <= INT32_MAX && grt_kernel_builds(g->dev, "probe_wgmma");
+           tile_count(g) <= INT32_MAX && gemm_has_room(g);
 }
 
 // Where a workgroup has tiles enough for a b that it loads first.

@@ -17,7 +17,7 @@ struct card {
     VkDriverId driver;
     const char *driver_info;
     const char *exts[8];
-    VkQueueFamilyProperties families[4];
+    VkQueueFamilyProperties families[5];
     uint32_t family_count;
     VkPhysicalDeviceMemoryProperties memory;
     bool no_timeline, matrices;
@@ -54,8 +54,9 @@ static struct card cards[] = {
      .families = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_TRANSFER_BIT, 1, 12, {1, 1, 1}},
                   {ALL_QUEUES, 16, 64, {1, 1, 1}},
                   {VK_QUEUE_TRANSFER_BIT | VK_QUEUE_VIDEO_DECODE_BIT_KHR, 1, 32, {1, 1, 1}},
-                  {VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT, 2, 48, {1, 1, 1}}},
-     .family_count = 4,
+                  {VK_QUEUE_TRANSFER_BIT | VK_QUEUE_SPARSE_BINDING_BIT, 2, 48, {1, 1, 1}},
+                  {VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 8, 40, {1, 1, 1}}},
+     .family_count = 5,
      .memory = {.memoryHeapCount = 4,
                 .memoryHeaps = {{100, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT},
                                 {300, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT},
@@ -224,9 +225,11 @@ static void cards_are_read(void **state) {
     struct grt_dev_info info = {0};
     const struct grt_caps *caps = &info.caps;
 
-    // Its copies go to the queues that do nothing else.
-    assert_int_equal(list[0].family, 1);
-    assert_int_equal(list[0].timestamp_bits, 64);
+    // It imports kernels, so its work goes to the queues without graphics; its copies go to those
+    // that do nothing else.
+    assert_int_equal(list[0].family, 4);
+    assert_int_equal(list[0].timestamp_bits, 40);
+    assert_false(list[0].graphics);
     assert_true(list[0].has_aside && list[0].is_13);
     assert_int_equal(list[0].aside, 3);
     assert_int_equal(list[0].aside_index, 0);
@@ -257,6 +260,8 @@ static void cards_are_read(void **state) {
     assert_memory_equal(caps->matrix_shapes, want, sizeof want);
 
     // Its copies go to the second queue of the one family.
+    assert_int_equal(list[1].family, 0);
+    assert_true(list[1].graphics);
     assert_true(list[1].has_aside && !list[1].is_13);
     assert_int_equal(list[1].aside, 0);
     assert_int_equal(list[1].aside_index, 1);
