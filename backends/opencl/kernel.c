@@ -68,7 +68,7 @@ static const char prelude[] = "#if defined(GRT_ADDRESSES)\n"
                               "void __attribute__((overloadable, convergent)) barrier(uint);\n"
                               "#endif\n";
 
-// opencl-c.h is passed over by the macro that guards it.
+// Its header of all functions is passed over by the macro that guards it.
 #define NO_HEADER " -D_OPENCL_H_ -DGRT_DECLARE"
 
 static bool make_options(const struct gcl_dev *dev, const struct grt_kernel_info *info,
