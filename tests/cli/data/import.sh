@@ -62,7 +62,7 @@ refuse 65 'none of CIFAR-10, CIFAR-100' data import c10.h5 -o no.h5
 refuse 65 'sizes/a/2.png: 9x7 pixels, and images before it are 26x19: --size N' data import sizes -o no.h5
 refuse 65 "in Fortran's order" data import turned.npy -o no.h5
 refuse 65 'images: u8 of [N][H][W]' data import y.npy -o no.h5
-refuse 65 'nothing.npz: no array of images, such as x, images or x_train' data import nothing.npz -o no.h5
+refuse 65 'error: nothing.npz: no array of images, such as x, images or x_train' data import nothing.npz -o no.h5
 for labels in below-i1 below-i2 below-i4 below-i8 above; do
     refuse 65 "$labels.npy: labels: one is below 0 or above a million" data import x.npy $labels.npy -o no.h5
 done
