@@ -20,7 +20,9 @@ refuse 64 "'regression'" data make regresion -o "$tmp/x.h5"
 refuse 64 "-o FILE" data make regression
 refuse 64 "samples" data make regression --samples 0 -o "$tmp/x.h5"
 refuse 64 "deflate" data make regression --deflate 10 -o "$tmp/x.h5"
-refuse 64 "noise" data make regression --noise -1 -o "$tmp/x.h5"
+for noise in -1 0.1x x nan; do
+    refuse 64 "a number from 0 on is wanted" data make regression --noise $noise -o "$tmp/x.h5"
+done
 refuse 64 "data make" data info --samples 3 "$tmp/x.h5"
 refuse 66 "No such file" data info "$tmp/x.h5"
 refuse 73 "missing" data make regression --samples 10 -o "$tmp/missing/x.h5"

@@ -220,6 +220,30 @@ static void inputs_of_different_points(void **state) {
 }
 
 // Against sums in the plainest form, over exactly the rows that are trained on.
+// A feature that never changes, or by less than f32 has, stays what it is, less its mean; one that
+// changes by a little more is divided by its deviation.
+static void features_that_hardly_move(void **state) {
+    (void)state;
+    static const double moves[] = {0, 1e-40, 0x1p-124, 1};  // the least of f32 is 2^-126
+    double x[8][4];
+    for (int i = 0; i < 8 * 4; i++) {
+        x[i / 4][i % 4] = i / 4 % 2 * moves[i % 4];
+    }
+    const char *path = data_kit_path("still.h5");
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .type = H5T_IEEE_F64LE, .shape = {8, 4}, .data = x});
+    struct grt_dataset *data =
+        grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true));
+    assert_non_null(data);
+    struct grt_dataset_info info = grt_dataset_info(data);
+    for (int k = 0; k < 4; k++) {
+        double want = k < 2 ? 1 : moves[k] / 2;
+        assert_true(fabs(info.std[k] - want) < 1e-6 * want);
+    }
+    grt_dataset_close(&data);
+}
+
 static void normalisation(void **state) {
     (void)state;
     for (int points = 0; points < 2; points++) {
@@ -416,6 +440,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(inputs_lie_side_by_side),
     DATA_CASE(inputs_of_different_points),
     DATA_CASE(normalisation),
+    DATA_CASE(features_that_hardly_move),
     DATA_CASE(small_compressed_data),
     DATA_CASE(bad_descs),
     TEST_CASE(tables_are_taken_once),

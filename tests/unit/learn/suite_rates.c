@@ -58,6 +58,7 @@ static void schedules(void **state) {
     rows[7].schedule = rows[8].schedule = GRT_SCHEDULE_LINEAR;
     rows[7].total = rows[8].total = 25;
     rows[8].min_lr = 0.01;
+    rows[8].warmup = 1;  // of one step, which has the whole rate
     for (int i = 0; i < 9; i++) {
         struct rig r;
         rig_begin(&r, &rows[i], GRT_F32);

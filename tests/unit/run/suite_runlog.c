@@ -258,7 +258,7 @@ static void rows(void **state) {
 static void refusals(void **state) {
     (void)state;
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
-                 "/nowhere/at/all");
+                 "cannot create /nowhere/at/all: No such file or directory");
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.tensorboard = "/dev/null/a")), GRT_NO_OUTPUT,
                  "/dev/null");
     // The same before a run begins, with the reason.

@@ -641,6 +641,34 @@ static void numbers_come_back(void **state) {
     run_kit_end();
 }
 
+static struct grt_module *make_linear(const void *of) {
+    return grt_linear_create(of);
+}
+
+// Sums of an evaluation become means; among the five likeliest is something to tell only of more
+// than five classes.
+static void means_of_an_evaluation(void **state) {
+    (void)state;
+    for (uint32_t classes = 4; classes <= 7; classes++) {
+        struct grt_linear_desc linear = {.outputs = classes};
+        struct grt_learner *l = grt_learner_create(
+            test.dev, grt_learner_desc(.make = make_linear, .of = &linear, .input = {1, {3}},
+                                       .outputs = classes, .loss = GRT_LOSS_CROSS_ENTROPY,
+                                       .optim = grt_optim_defaults(GRT_OPTIM_SGD), .batch = 4));
+        assert_non_null(l);
+        struct grt_learn_state s = {
+            .eval_samples = 8, .eval_loss = 4, .eval_hits = 2, .eval_near = 6};
+        struct grt_evaluation e = {0};
+        supervised_tally(l, &s, &e);
+        assert_true(e.samples == 8 && e.loss == 0.5 && e.accuracy == 0.25);
+        assert_true(e.top5 == (classes > 5 ? 0.75 : -1));
+        s = (struct grt_learn_state){0};
+        supervised_tally(l, &s, &e);
+        assert_true(e.samples == 0 && isnan(e.loss) && e.accuracy == -1 && e.top5 == -1);
+        grt_learner_destroy(&l);
+    }
+}
+
 // A rate that a rollback has halved twice falls from there where scores do not improve, and a
 // second time from what that left.
 static void plateaus_behind_a_rollback(void **state) {
@@ -683,5 +711,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(short_memory_of_sums),
     TEST_CASE(numbers_come_back),
     TEST_CASE(plateaus_behind_a_rollback),
+    TEST_CASE(means_of_an_evaluation),
 };
 TEST_SUITE(supervised, true, cases);
