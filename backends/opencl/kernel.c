@@ -329,7 +329,7 @@ static cl_program compile(struct gcl_dev *dev, const struct grt_kernel_info *inf
     // Twice on PoCL: where two processes build the same kernel at once they trip over each other in
     // its cache, and one removes the file that the other is about to remove (seen in 1 of 300
     // starts, five at once, empty cache).
-    for (int i = 0; i <= dev->keeps_binaries && *code == CL_BUILD_PROGRAM_FAILURE; i++) {
+    for (int i = dev->keeps_binaries ? 2 : 1; i > 0 && *code == CL_BUILD_PROGRAM_FAILURE; i--) {
         *code = gcl.clBuildProgram(program, 1, &dev->device, options, NULL, NULL);
     }
     return program;
