@@ -9,10 +9,14 @@
 #include "shaders/host.h"
 #include "shaders/loss/lib/loss_params.k"
 
-// Products of rows go by tiles of this side, a lane for each number. On CPUs smaller ones cost less
-// where there are few rows.
-static uint32_t tile_of(const struct grt_dev *dev) {
-    return grt_dev_info(dev)->caps.software ? 8 : 16;
+// Products of rows go by tiles of so many rows and columns, a lane for each number. On CPUs smaller
+// ones cost less where there are few rows.
+struct tiles {
+    uint32_t rows, cols, depth;
+};
+
+static struct tiles tiles_of(const struct grt_dev *dev) {
+    return grt_dev_info(dev)->caps.software ? (struct tiles){8, 8, 8} : (struct tiles){8, 32, 128};
 }
 
 static uint64_t aligned(uint64_t bytes) {
@@ -64,7 +68,7 @@ void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     struct grt_loss_rows among = among_of(d), own = own_of(d);
     uint64_t rows = among.count, cols = d->y->shape[1], numbers = rows * cols * 4;
-    uint32_t tile = tile_of(dev);
+    struct tiles tile = tiles_of(dev);
     const struct nt_xent_params params = {
         .rows = (uint32_t)rows,
         .cols = (uint32_t)cols,
@@ -84,7 +88,11 @@ void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
                        sizeof params, (const struct grt_range[]){d->y->range, unit, over}, 3);
     const uint32_t groups[3] = {GRT_LOSS_PARTS, 1, 1};
     grt_op_launch(
-        graph, grt_kernel_desc(.name = "nt_xent", .specs = {{"WG", tile * tile}, {"TILE", tile}}),
+        graph,
+        grt_kernel_desc(.name = "nt_xent", .specs = {{"WG", tile.rows * tile.cols},
+                                                     {"TILE", tile.cols},
+                                                     {"ROWS", tile.rows},
+                                                     {"DEPTH", tile.depth}}),
         &params, sizeof params,
         (const struct grt_range[]){unit, lse, grt_op_part(d->parts, 0, GRT_LOSS_PARTS * 4)}, 3,
         groups);
@@ -92,14 +100,16 @@ void loss_nt_xent(struct grt_graph *graph, const struct grt_loss_desc *d) {
         return;
     }
     bool narrow = d->dy->dtype != GRT_F32;
-    uint64_t tiles = (own.count + tile - 1) / tile;
+    uint64_t tiles = (own.count + tile.rows - 1) / tile.rows;
     const uint32_t grid[3] = {(uint32_t)(tiles < 65535 ? tiles : 65535), 1, 1};
     grt_op_launch(
         graph,
         grt_kernel_desc(.name = narrow ? "nt_xent_grad_16" : "nt_xent_grad_f32",
-                        .specs = {{"WG", tile * tile},
-                                  {"TILE", tile},
-                                  {"KIND", d->dy->dtype == GRT_BF16}}),
+                        .specs = {{"WG", tile.rows * tile.cols},
+                                  {"TILE", tile.cols},
+                                  {"KIND", d->dy->dtype == GRT_BF16},
+                                  {"ROWS", tile.rows},
+                                  {"DEPTH", tile.depth}}),
         &params, sizeof params,
         (const struct grt_range[]){unit, over, lse, g, d->dy->range,
                                    grt_op_part(d->state, 0, sizeof(struct grt_learn_state))},
