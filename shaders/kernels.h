@@ -61,6 +61,7 @@
     X(all, optim, lars_lengths)                                                                    \
     X(all, norm, layer_norm)                                                                       \
     X(all, nn, colsum)                                                                             \
+    X(all, nn, colsum_pair)                                                                        \
     X(all, mlp, mlp_reduce)                                                                        \
     X(all, mlp, mlp_pass_f32)                                                                      \
     X(all, mlp, mlp_grads_f32)                                                                     \

@@ -257,10 +257,11 @@ static void norm_gradients(struct grt_graph *graph, const struct grt_block *b,
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 7, groups);
     }
     const struct grt_tensor *grads[2] = {&b->weight->grad, &b->bias->grad};
+    bool apart = b->by_column && b->add;
+    grt_op_colsum(graph, grt_colsum_desc(.y = apart ? &totals[0] : grads[0], .x = &sums[0],
+                                         .y2 = apart ? &totals[1] : grads[1], .x2 = &sums[1],
+                                         .add = b->add && !apart));
     for (uint32_t i = 0; i < 2; i++) {
-        bool apart = b->by_column && b->add;
-        grt_op_colsum(graph, grt_colsum_desc(.y = apart ? &totals[i] : grads[i], .x = &sums[i],
-                                             .add = b->add && !apart));
         if (apart) {
             grt_op_map(graph, grt_map_desc(.map = GRT_MAP_ADD, .y = grads[i], .a = grads[i],
                                            .b = &totals[i], .alpha = 1.0f, .beta = 1.0f));

@@ -131,9 +131,15 @@ uint64_t grt_op_colsum_scratch(const struct grt_dev *dev, const struct grt_colsu
     return chunk == 0 || chunk == rows ? 0 : (rows + chunk - 1) / chunk * cols * 4;
 }
 
+// What is summed up where, and NULL or a second of the same shapes in the same launch.
+struct sums {
+    struct grt_range x, y;
+    const struct grt_range *x2, *y2;
+};
+
 // Sums `rows` rows of x in chunks to rows of y, or adds to them.
-static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dtype dtype,
-                       struct grt_range y, bool add, uint64_t rows, uint64_t cols, uint64_t chunk) {
+static void sum_chunks(struct grt_graph *graph, struct sums s, enum grt_dtype dtype, bool add,
+                       uint64_t rows, uint64_t cols, uint64_t chunk) {
     const struct grt_dev *dev = grt_graph_dev(graph);
     const struct grt_caps *caps = &dev->info.caps;
     uint32_t wg = grt_op_tree_wg(dev);
@@ -153,14 +159,18 @@ static void sum_chunks(struct grt_graph *graph, struct grt_range x, enum grt_dty
                                              .first = (uint32_t)first};
         const uint32_t groups[3] = {
             (uint32_t)(tiles < caps->max_groups[0] ? tiles : caps->max_groups[0]),
-            (uint32_t)((here + chunk - 1) / chunk), 1};
-        uint64_t size = grt_dtype_size(dtype);
-        struct grt_range ranges[] = {
-            grt_op_part(x, first * chunk * cols * size, here * cols * size), y};
+            (uint32_t)((here + chunk - 1) / chunk), s.x2 ? 2 : 1};
+        uint64_t from = first * chunk * cols * grt_dtype_size(dtype);
+        uint64_t bytes = here * cols * grt_dtype_size(dtype);
+        struct grt_range ranges[4] = {grt_op_part(s.x, from, bytes), s.y};
+        if (s.x2) {
+            ranges[2] = grt_op_part(*s.x2, from, bytes);
+            ranges[3] = *s.y2;
+        }
         const struct grt_kernel_desc kernel = {
-            is_16bit(dtype) ? "colsum16" : "colsum",
+            is_16bit(dtype) ? "colsum16" : s.x2 ? "colsum_pair" : "colsum",
             {{"WG", wg}, {"COLS", tile}, {"KIND", dtype == GRT_BF16}, {"ADD", add}}};
-        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, 2, groups);
+        grt_op_launch(graph, &kernel, &params, sizeof params, ranges, s.x2 ? 4 : 2, groups);
     }
 }
 
@@ -174,6 +184,19 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
         !grt_op_tensor(graph, "column sums", "x", x) ||
         (!is_16bit(x->dtype) && !is_f32(graph, "column sums", x, grt_tensor_count(x))) ||
         !is_f32(graph, "column sums", y, grt_op_cols(x))) {
+        return;
+    }
+    if ((desc->x2 != NULL) != (desc->y2 != NULL) ||
+        (desc->x2 && (desc->x2->dtype != x->dtype || grt_op_cols(desc->x2) != grt_op_cols(x) ||
+                      grt_tensor_count(desc->x2) != grt_tensor_count(x)))) {
+        grt_graph_reject(graph, GRT_INVALID,
+                         "column sums of '%s': a second x has the first one's shape and type, and a y",
+                         x->label);
+        return;
+    }
+    if (desc->x2 && (!grt_op_tensor(graph, "column sums", "y2", desc->y2) ||
+                     !grt_op_tensor(graph, "column sums", "x2", desc->x2) ||
+                     !is_f32(graph, "column sums", desc->y2, grt_op_cols(x)))) {
         return;
     }
     struct grt_dev *dev = grt_graph_dev(graph);
@@ -190,11 +213,22 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
     if (!grt_op_scratch(graph, "column sums", x->label, desc->scratch, scratch)) {
         return;
     }
+    if (!scratch && desc->x2 && x->dtype == GRT_F32) {
+        struct sums both = {x->range, y->range, &desc->x2->range, &desc->y2->range};
+        sum_chunks(graph, both, x->dtype, desc->add, rows, cols, chunk);
+        return;
+    }
     struct grt_range partial = part(desc->scratch, 0, scratch / 4);
-    sum_chunks(graph, x->range, x->dtype, scratch ? partial : y->range, desc->add && !scratch, rows,
-               cols, chunk);
-    if (scratch) {
-        uint64_t chunks = (rows + chunk - 1) / chunk;
-        sum_chunks(graph, partial, GRT_F32, y->range, desc->add, chunks, cols, chunks);
+    uint64_t chunks = (rows + chunk - 1) / chunk;
+    const struct grt_tensor *from[] = {x, desc->x2}, *to[] = {y, desc->y2};
+    for (uint32_t i = 0; i < 2 && from[i]; i++) {
+        struct grt_range into = scratch ? partial : to[i]->range;
+        sum_chunks(graph, (struct sums){.x = from[i]->range, .y = into}, x->dtype,
+                   desc->add && !scratch, rows, cols, chunk);
+        if (!scratch) {
+            continue;
+        }
+        sum_chunks(graph, (struct sums){.x = partial, .y = to[i]->range}, GRT_F32, desc->add,
+                   chunks, cols, chunks);
     }
 }

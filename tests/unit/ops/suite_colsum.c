@@ -19,6 +19,16 @@ struct columns {
     const float *x;
 };
 
+// Whole numbers, in the operand too.
+static float *fill_whole(struct operand *x, size_t seed, size_t count) {
+    float *plain = test_floats(seed, TEST_INTEGER, count);
+    for (size_t k = 0; k < count; k++) {
+        x->value[k] = (double)plain[k];
+    }
+    operand_write(x);
+    return plain;
+}
+
 static void record(struct grt_graph *graph, void *context) {
     grt_op_colsum(graph, context);
 }
@@ -76,7 +86,7 @@ static void column_sums(void **state) {
 }
 
 // In 16 bits, and added to what is there: whole numbers, so every sum is exact; twice, so three
-// times the sums.
+// times the sums. Of two matrices at once.
 static void narrow_and_added(void **state) {
     (void)state;
     static const size_t sizes[][2] = {{7, 13}, {1009, 6}, {300, 33}};
@@ -84,14 +94,15 @@ static void narrow_and_added(void **state) {
     for (size_t i = 0; i < 9; i++) {
         size_t rows = sizes[i / 3][0], cols = sizes[i / 3][1];
         enum grt_dtype type = types[i % 3];
-        struct operand x = operand(type, 0, rows, cols);
-        float *plain = test_floats(i, TEST_INTEGER, rows * cols);
-        for (size_t k = 0; k < rows * cols; k++) {
-            x.value[k] = (double)plain[k];
-        }
-        operand_write(&x);
-        struct test_tensor y = test_tensor(test.dev, GRT_F32, cols, 0);
-        struct grt_colsum_desc desc = {.y = &y.tensor, .x = &x.t.tensor};
+        struct operand x[2] = {operand(type, 0, rows, cols), operand(type, 0, rows, cols)};
+        float *plain[2] = {fill_whole(&x[0], i, rows * cols),
+                           fill_whole(&x[1], 100 + i, rows * cols)};
+        struct test_tensor y[2] = {test_tensor(test.dev, GRT_F32, cols, 0),
+                                   test_tensor(test.dev, GRT_F32, cols, 0)};
+        struct grt_colsum_desc desc = {.y = &y[0].tensor,
+                                       .x = &x[0].t.tensor,
+                                       .y2 = &y[1].tensor,
+                                       .x2 = &x[1].t.tensor};
         uint64_t bytes = grt_op_colsum_scratch(test.dev, &desc);
         struct test_tensor scratch = test_tensor(test.dev, GRT_F32, bytes / 4 + 1, 0);
         desc.scratch = scratch.tensor.range;
@@ -100,18 +111,21 @@ static void narrow_and_added(void **state) {
         test_run(test.dev, record, &desc);
         test_run(test.dev, record, &desc);
         float *got = test_alloc(cols * sizeof *got);
-        test_tensor_read(&y, got);
-        struct test_compare compare = test_compare(test.dev, "column sums of %s, %zu x %zu, added",
-                                                   grt_dtype_text(type), rows, cols);
-        for (size_t c = 0; c < cols; c++) {
-            test_compare_exact(&compare, c, (double)got[c],
-                               3 * oracle_colsum(plain, rows, cols, c).value);
+        for (size_t of = 0; of < 2; of++) {
+            test_tensor_read(&y[of], got);
+            struct test_compare compare =
+                test_compare(test.dev, "column sums of %s, %zu x %zu, added, matrix %zu",
+                             grt_dtype_text(type), rows, cols, of);
+            for (size_t c = 0; c < cols; c++) {
+                test_compare_exact(&compare, c, (double)got[c],
+                                   3 * oracle_colsum(plain[of], rows, cols, c).value);
+            }
+            test_compare_end(&compare);
+            free(plain[of]);
+            operand_end(&x[of]);
+            test_tensor_end(&y[of]);
         }
-        test_compare_end(&compare);
         free(got);
-        free(plain);
-        operand_end(&x);
-        test_tensor_end(&y);
         test_tensor_end(&scratch);
     }
 }
@@ -164,6 +178,8 @@ static void refusals(void **state) {
         {{.y = &sums.tensor, .x = &x.tensor}, "scratch, given 0"},
         {{.y = &sums.tensor, .x = &x.tensor, .scratch = little}, "scratch, given 4"},
         {{.y = &sums.tensor}, "no tensor x"},
+        {{.y = &sums.tensor, .x = &x.tensor, .x2 = &x.tensor}, "a second x"},
+        {{.y = &sums.tensor, .x = &x.tensor, .x2 = &h.tensor, .y2 = &sums.tensor}, "a second x"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct grt_graph *graph = grt_graph_create(test.dev, "bad columns");
