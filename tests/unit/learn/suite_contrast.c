@@ -144,6 +144,7 @@ static void losses(void **state) {
         {18, 33, 0, 0.1, GRT_BF16, ANY},     {12, 6, 0, 0.5, GRT_F32, EQUAL},
         {12, 6, 0, 0.5, GRT_F32, SOME_ZERO}, {12, 6, 4, 0.2, GRT_F16, SOME_ZERO},
         {10, 7, 0, 0.5, GRT_F32, LARGE},     {8, 3, 0, 0.025, GRT_F32, ANY},
+        {6, 131, 0, 0.5, GRT_F32, ANY},
     };
     for (size_t i = 0; i < (test.small ? 2 : sizeof cases / sizeof *cases); i++) {
         check(&cases[i]);
