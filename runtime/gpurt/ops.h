@@ -114,7 +114,7 @@ struct grt_colsum_desc {
     // f32
     const struct grt_tensor *y, *x;
     bool add;  // to what y holds
-    // NULL, or the same of a second x of the same shape and type, in the same launch where one does.
+    // NULL, or the same of a second x of the same shape and type, in one launch where that does.
     const struct grt_tensor *y2, *x2;
     // Partial sums, grt_op_colsum_scratch() bytes; only needed when that is not 0.
     struct grt_range scratch;

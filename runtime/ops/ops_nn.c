@@ -168,7 +168,9 @@ static void sum_chunks(struct grt_graph *graph, struct sums s, enum grt_dtype dt
             ranges[3] = *s.y2;
         }
         const struct grt_kernel_desc kernel = {
-            is_16bit(dtype) ? "colsum16" : s.x2 ? "colsum_pair" : "colsum",
+            is_16bit(dtype) ? "colsum16"
+            : s.x2          ? "colsum_pair"
+                            : "colsum",
             {{"WG", wg}, {"COLS", tile}, {"KIND", dtype == GRT_BF16}, {"ADD", add}}};
         grt_op_launch(graph, &kernel, &params, sizeof params, ranges, s.x2 ? 4 : 2, groups);
     }
@@ -189,9 +191,10 @@ void grt_op_colsum(struct grt_graph *graph, const struct grt_colsum_desc *desc) 
     if ((desc->x2 != NULL) != (desc->y2 != NULL) ||
         (desc->x2 && (desc->x2->dtype != x->dtype || grt_op_cols(desc->x2) != grt_op_cols(x) ||
                       grt_tensor_count(desc->x2) != grt_tensor_count(x)))) {
-        grt_graph_reject(graph, GRT_INVALID,
-                         "column sums of '%s': a second x has the first one's shape and type, and a y",
-                         x->label);
+        grt_graph_reject(
+            graph, GRT_INVALID,
+            "column sums of '%s': a second x has the first one's shape and type, and a y",
+            x->label);
         return;
     }
     if (desc->x2 && (!grt_op_tensor(graph, "column sums", "y2", desc->y2) ||

@@ -6,8 +6,8 @@
 
 struct conv_box conv_box_at(const struct conv_case *c, const struct conv_box *box) {
     struct conv_box b = *box;
-    b.across = conv_ceil_div(c->window.width, b.wide);
-    b.below = conv_ceil_div(c->window.height, b.down);
+    b.across = conv_ceil_div(c->window.out_width, b.wide);
+    b.below = conv_ceil_div(c->window.out_height, b.down);
     b.deep = conv_ceil_div(c->rows, 8 / b.wide);
     return b;
 }
@@ -18,12 +18,12 @@ struct conv_box conv_box_of(const struct conv_case *c, const struct conv_box *wa
     const struct grt_window *w = &c->window;
     struct conv_box best = {0};
     for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t wide = 8; wide >= NARROWEST; wide /= 2) {
+        for (uint32_t wide = 8; wide >= (ways[i].joined ? 8 : NARROWEST); wide /= 2) {
             struct conv_box b = ways[i];
             b.wide = wide;
             b = conv_box_at(c, &b);
             double pixels = (double)b.across * wide * b.below * b.down;
-            b.worth *= (double)w->width * w->height / pixels;
+            b.worth *= (double)w->out_width * w->out_height / pixels;
             best = b.worth > best.worth ? b : best;
         }
     }
@@ -33,8 +33,9 @@ struct conv_box conv_box_of(const struct conv_case *c, const struct conv_box *wa
 bool conv_box_suits(const struct conv_case *c) {
     const struct grt_window *w = &c->window;
     bool sixteen = c->type == GRT_F16 || c->type == GRT_BF16;
-    return sixteen && w->size == 3 && w->stride == 1 && w->padding == 1 &&
-           (w->channels | c->outputs) % 8 == 0 &&
+    bool folded = c->pixel > 0 && c->desc->pass != GRT_CONV_DATA;
+    bool plain = c->pixel == 0 && w->size == 3 && w->stride == 1 && w->padding == 1;
+    return sixteen && (plain || folded) && (w->channels | c->outputs) % 8 == 0 &&
            (uint64_t)c->rows * w->height * w->width < 1u << 30 &&
            grt_kernel_builds(c->dev, "probe_wgmma_48k");
 }

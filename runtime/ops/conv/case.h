@@ -62,6 +62,7 @@ bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant)
 struct conv_box {
     uint32_t down, stages;
     double worth;  // of a full one, beside others; then times the share of it that is inside
+    bool joined;   // all columns of taps read one box, where rows are of one image
     uint32_t wide;
     uint32_t across, below, deep;  // boxes of all images
 };

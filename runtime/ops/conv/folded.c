@@ -51,8 +51,10 @@ static void fill_case(struct conv_case *to, const struct conv_case *c,
 
 // The first that is usable and pays, else that is usable, or NULL.
 static const struct conv_variant *variant_of(const struct conv_case *c) {
-    const struct conv_variant *const all[] = {&conv_variant_wgmma_x_registers, &conv_variant_wgmma,
-                                              &conv_variant_wgmma_48k, NULL};
+    const struct conv_variant *const all[] = {
+        &conv_variant_wgmma_w_registers, &conv_variant_wgmma_columns,
+        &conv_variant_wgmma_x_registers, &conv_variant_wgmma,
+        &conv_variant_wgmma_48k,         NULL};
     for (int any = 0; any < 2; any++) {
         for (uint32_t i = 0; all[i]; i++) {
             if ((any || all[i]->pays(c)) && all[i]->usable(c)) {

@@ -51,11 +51,30 @@ static struct conv_boxes boxes_of(const struct conv_case *c, uint32_t pixels, ui
     return b;
 }
 
+// Pixels of a box.
+static uint32_t box_of(const struct conv_case *c, const struct conv_way *way) {
+    return c->desc->pass == GRT_CONV_WEIGHT ? way->depth : way->tile.bm;
+}
+
+// How much longer a step takes with boxes of 2^bits pixels side by side than with wide ones. Pixels
+// that go to registers come from the cache of a compute unit where neighbours are in one box: 1x1 /
+// 8x8 and wider, us a step, 128x256 0.50 / 0.42, 128x160 0.40 to 0.43 / 0.35, 256x160 0.81 to 0.94 /
+// 0.60, 256x128 0.60 to 0.72 / 0.49 (H200, Vulkan, driver 580.159.04, 2026-11-18).
+static double apart_by(const struct conv_case *c, const struct conv_kind *kind,
+                       const struct conv_way *way, uint32_t bits) {
+    if (kind->registers) {
+        return bits >= 2 ? 1.0 : way->tile.bm == 128 ? 1.17 : 1.42;
+    }
+    return c->desc->pass == GRT_CONV_WEIGHT && bits < 4 ? 1.25 : 1.0;
+}
+
 // With the fewest steps, and of those the widest. For the weights pixels that lie apart take
 // longer: TFLOP/s in boxes of 1, 4x4 and 8x8 pixels 325, 349, 350 (24x24x64), 500, 527, 526
 // (16x16x128) and 515, 576, 579 (8x8x256), where the first has 0.84 of the steps; forward 362, 352,
 // 354, then 560, 545, 550 and 643, 620, 620 (H200, driver 580.159.04, 2026-11).
-static struct conv_boxes best_boxes(const struct conv_case *c, uint32_t pixels) {
+static struct conv_boxes best_boxes(const struct conv_case *c, const struct conv_kind *kind,
+                                    const struct conv_way *way) {
+    uint32_t pixels = box_of(c, way);
     const double *set = grt_profile_get(c->dev->profile, GRT_KEY_CONV_BOX)->numbers;
     struct conv_boxes best = {0};
     double least = INFINITY;
@@ -65,8 +84,8 @@ static struct conv_boxes best_boxes(const struct conv_case *c, uint32_t pixels) 
             bool other = set[0] * set[1] > 0 && set[0] * set[1] <= pixels &&
                          (set[0] != 1u << w || set[1] != 1u << h);
             struct conv_boxes b = boxes_of(c, pixels, w, h);
-            bool apart = c->desc->pass == GRT_CONV_WEIGHT && w + h < 4;
-            double cost = (double)b.steps * (apart ? 1.25 : 1.0) * (other ? 1e6 : 1.0);
+            double slower = apart_by(c, kind, way, w + h);
+            double cost = (double)b.steps * slower * (other ? 1e6 : 1.0);
             bool wider = cost <= least && b.w + b.h >= best.w + best.h;
             best = cost < least || wider ? b : best;
             least = cost < least ? cost : least;
@@ -145,14 +164,14 @@ static struct gemm_schedule schedule_of(const struct conv_case *c, const struct 
     return gemm_schedule_of(&g, &way->tile, conv_ceil_div(g.k, way->depth), true);
 }
 
-// Pixels of a box.
-static uint32_t box_of(const struct conv_case *c, const struct conv_way *way) {
-    return c->desc->pass == GRT_CONV_WEIGHT ? way->depth : way->tile.bm;
-}
-
-static struct conv_choice choice_of(const struct conv_case *c, const struct conv_way *way) {
-    struct conv_choice this = {.way = *way, .boxes = best_boxes(c, box_of(c, way))};
-    this.schedule = schedule_of(c, way, &this.boxes);
+static struct conv_choice choice_of(const struct conv_case *c, const struct conv_kind *kind,
+                                    const struct conv_way *way) {
+    struct conv_choice this = {.way = *way, .boxes = best_boxes(c, kind, way)};
+    struct conv_way timed = *way;
+    if (kind->registers) {  // costs of others were fitted with the boxes that they get
+        timed.tile.step *= apart_by(c, kind, way, this.boxes.w + this.boxes.h);
+    }
+    this.schedule = schedule_of(c, &timed, &this.boxes);
     return this;
 }
 
@@ -172,11 +191,12 @@ static bool is_possible(const struct conv_way *way, const struct conv_kind *kind
     bool cols = t->bn == 64 || t->bn == 128 || t->bn == 160 || t->bn == 192 || t->bn == 256;
     bool deep = way->depth == 64 || (kind->lean && (way->depth == 16 || way->depth == 32));
     if (kind->registers) {
-        rows = t->bm == 128;
+        rows = t->bm == 128 || (t->bm == 256 && t->bn <= 160);
         cols = t->bn == 64 || t->bn == 128 || t->bn == 160 || t->bn == 256;
         deep = way->depth == 32;
     }
-    return rows && cols && deep && way->stages >= 2 && t->bm * t->bn <= 32768 &&
+    return rows && cols && deep && way->stages >= 2 &&
+           (kind->registers || t->bm * t->bn <= 32768) &&
            bytes_of(way, kind) <= (kind->lean ? 48u : 226u) << 10;
 }
 
@@ -199,11 +219,11 @@ static struct conv_choice quickest(const struct conv_case *c, const struct conv_
     uint32_t count = weight ? kind->weight_way_count : kind->way_count;
     struct conv_way own = set_way(set->numbers, kind);
     if (is_possible(&own, kind)) {
-        return choice_of(c, &own);
+        return choice_of(c, kind, &own);
     }
     struct conv_choice best = {.schedule.time = INFINITY};
     for (uint32_t i = 0; i < count; i++) {
-        struct conv_choice this = choice_of(c, &all[i]);
+        struct conv_choice this = choice_of(c, kind, &all[i]);
         best = this.schedule.time < best.schedule.time ? this : best;
     }
     return best;

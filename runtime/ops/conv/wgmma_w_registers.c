@@ -29,10 +29,15 @@ static uint32_t to_of(const struct conv_case *c) {
     return is_back(c) ? c->window.channels : c->outputs;
 }
 
+// Windows of folded images (folded.c).
+static bool is_folded(const struct conv_case *c) {
+    return c->pixel > 0;
+}
+
 static bool usable(const struct conv_case *c) {
     return c->desc->pass != GRT_CONV_WEIGHT && c->out == c->type && !c->desc->add &&
-           from_of(c) <= MOST_CHANNELS && conv_ceil_div(to_of(c), BLOCK) <= MOST_GROUPS &&
-           conv_box_suits(c);
+           from_of(c) <= (is_folded(c) ? BLOCK : MOST_CHANNELS) &&
+           conv_ceil_div(to_of(c), BLOCK) <= MOST_GROUPS && conv_box_suits(c);
 }
 
 // On Vulkan within 48 KiB.
@@ -40,9 +45,17 @@ static struct conv_box box_of(const struct conv_case *c) {
     static const struct conv_box ways[] = {{.down = 16, .stages = 2, .worth = 1.02},
                                            {.down = 8, .stages = 4, .worth = 1}};
     static const struct conv_box lean_ways[] = {{.down = 16, .stages = 1, .worth = 1.02},
-                                                {.down = 8, .stages = 2, .worth = 1}};
+                                                {.down = 8, .stages = 2, .worth = 1},
+                                                {.down = 12, .stages = 1, .worth = 0.99}};
+    static const struct conv_box folded_ways[] = {{.down = 16, .stages = 3, .worth = 1.02},
+                                                  {.down = 8, .stages = 4, .worth = 1}};
+    static const struct conv_box lean_folded_ways[] = {{.down = 16, .stages = 1, .worth = 1.02},
+                                                       {.down = 8, .stages = 1, .worth = 1}};
     bool lean = c->dev->info.caps.imports;
-    return conv_box_of(c, lean ? lean_ways : ways, COUNT(ways));
+    if (is_folded(c)) {
+        return conv_box_of(c, lean ? lean_folded_ways : folded_ways, COUNT(folded_ways));
+    }
+    return lean ? conv_box_of(c, lean_ways, COUNT(lean_ways)) : conv_box_of(c, ways, COUNT(ways));
 }
 
 static bool pays(const struct conv_case *c) {
@@ -75,7 +88,9 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                                             {"WIDE", box.wide},
                                             {"DOWN", box.down},
                                             {"STAGES", box.stages},
-                                            {"CHUNKS", conv_ceil_div(from_of(meant), BLOCK)}}),
+                                            {"CHUNKS", conv_ceil_div(from_of(meant), BLOCK)},
+                                            {"HIGH", c->window.size},
+                                            {"BROAD", conv_across(c)}}),
                   &params, sizeof params,
                   (const struct grt_range[]){back ? d->y->range : d->x->range, d->w->range,
                                              back ? d->x->range : d->y->range,

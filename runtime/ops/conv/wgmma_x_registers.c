@@ -5,9 +5,10 @@
 //
 //     scratch   forward, the weights transposed
 //
-// us forward and back by this / by wgmma_48k, Vulkan, 1024 images (H200, driver 580.159.04,
-// 2026-11-17): 8x8x256 148 148 / 194 191, 4x4x512 122 112 / 160 159. On OpenCL wgmma takes 118 and
-// 92 for these.
+// us forward and back by this / by wgmma_48k / by wgmma on OpenCL (H200, driver 580.159.04,
+// 2026-11-18 and, the others, 2026-11-17): 1024 images of 8x8x256 146 143 / 194 191 / 118 117,
+// 4x4x512 122 112 / 160 159 / 92 93; 512 of 32x32x160 507 505 / - / 490 621, 16x16x320 471 468 / - /
+// 381 388, 8x8x640 458 445 / - / 333 337.
 #include "gpurt/ops.h"
 #include "ops/op_support.h"
 #include "wgmma.h"
@@ -15,11 +16,13 @@
 #define MOST_SIZE 5u  // of windows: their taps are bits of a word
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+// Microseconds of a step of 32 channels and of a tile's ends, fitted to bench conv (H200, Vulkan,
+// driver 580.159.04, 2026-11-18); those of 64 and 128x128 are estimates.
 static const struct conv_way ways[] = {
-    {{128, 256, 1, 0.36, 1.5}, 5, 384, 32},
-    {{128, 160, 1, 0.24, 1.4}, 7, 384, 32},
-    {{128, 128, 1, 0.20, 1.2}, 10, 384, 32},
-    {{128, 64, 1, 0.13, 1.0}, 20, 384, 32},
+    {{256, 160, 1, 0.602, 4.5}, 7, 384, 32},  {{256, 128, 1, 0.494, 4.2}, 10, 384, 32},
+    {{128, 256, 1, 0.423, 5.5}, 5, 384, 32},  {{128, 160, 1, 0.351, 3.5}, 7, 384, 32},
+    {{128, 128, 1, 0.290, 3.2}, 10, 384, 32}, {{256, 64, 1, 0.290, 3.5}, 20, 384, 32},
+    {{128, 64, 1, 0.180, 2.8}, 20, 384, 32},
 };
 static const struct conv_kind kind = {
     .lean = true, .registers = true, .ways = ways, .way_count = COUNT(ways)};
@@ -33,17 +36,25 @@ static bool usable(const struct conv_case *c) {
     uint64_t most = (uint64_t)1 << 31;
     return c->desc->pass != GRT_CONV_WEIGHT && w->size <= MOST_SIZE && conv_choice_suits(c) &&
            (uint64_t)w->height * w->width * w->channels < most &&
-           conv_pixels(c) * c->outputs < most && grt_kernel_builds(c->dev, "probe_wgmma_48k");
+           conv_pixels(c) * c->outputs < most &&
+           c->rows * conv_pixels(c) * c->outputs / 8 <= UINT32_MAX &&
+           (uint64_t)c->rows * w->height * w->width * w->channels / 8 <= UINT32_MAX &&
+           grt_kernel_builds(c->dev, "probe_wgmma_48k");
 }
 
 static bool pays(const struct conv_case *c) {
     uint32_t from = is_back(c) ? c->outputs : c->window.channels;
     uint32_t to = is_back(c) ? c->window.channels : c->outputs;
-    return c->dev->info.caps.imports && from >= 32 && to >= 64;
+    return c->dev->info.caps.imports && from >= 16 && to >= 16;
 }
 
 static uint64_t scratch(const struct conv_case *c) {
     return is_back(c) ? 0 : conv_weights(c) * grt_dtype_size(c->type);
+}
+
+// Times 32 channels that are loaded ahead: sums leave room for as many.
+static uint32_t ahead_of(const struct gemm_tile *tile) {
+    return tile->bm == 128 ? 3 : tile->bn <= 128 ? 2 : 1;
 }
 
 static void record(struct grt_graph *graph, const struct conv_case *c) {
@@ -69,7 +80,9 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
                                             {"BIAS", d->bias != NULL},
                                             {"BN", way->tile.bn},
                                             {"STAGES", way->stages},
-                                            {"SPLIT", choice.schedule.parts > 1}}),
+                                            {"SPLIT", choice.schedule.parts > 1},
+                                            {"BM", way->tile.bm},
+                                            {"AHEAD", ahead_of(&way->tile)}}),
                   &params, sizeof params,
                   (const struct grt_range[]){back ? d->y->range : d->x->range, w.range,
                                              back ? d->x->range : d->y->range,

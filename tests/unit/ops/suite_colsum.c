@@ -99,10 +99,8 @@ static void narrow_and_added(void **state) {
                            fill_whole(&x[1], 100 + i, rows * cols)};
         struct test_tensor y[2] = {test_tensor(test.dev, GRT_F32, cols, 0),
                                    test_tensor(test.dev, GRT_F32, cols, 0)};
-        struct grt_colsum_desc desc = {.y = &y[0].tensor,
-                                       .x = &x[0].t.tensor,
-                                       .y2 = &y[1].tensor,
-                                       .x2 = &x[1].t.tensor};
+        struct grt_colsum_desc desc = {
+            .y = &y[0].tensor, .x = &x[0].t.tensor, .y2 = &y[1].tensor, .x2 = &x[1].t.tensor};
         uint64_t bytes = grt_op_colsum_scratch(test.dev, &desc);
         struct test_tensor scratch = test_tensor(test.dev, GRT_F32, bytes / 4 + 1, 0);
         desc.scratch = scratch.tensor.range;
