@@ -57,9 +57,9 @@ static uint32_t box_of(const struct conv_case *c, const struct conv_way *way) {
 }
 
 // How much longer a step takes with boxes of 2^bits pixels side by side than with wide ones. Pixels
-// that go to registers come from the cache of a compute unit where neighbours are in one box: 1x1 /
-// 8x8 and wider, us a step, 128x256 0.50 / 0.42, 128x160 0.40 to 0.43 / 0.35, 256x160 0.81 to 0.94 /
-// 0.60, 256x128 0.60 to 0.72 / 0.49 (H200, Vulkan, driver 580.159.04, 2026-11-18).
+// that go to registers come from the cache of a compute unit where neighbours are in one box: us a
+// step in boxes of 1x1 / of 8x8, 128x256 0.50 / 0.42, 128x160 0.40 to 0.43 / 0.35, 256x160 0.81 to
+// 0.94 / 0.60, 256x128 0.60 to 0.72 / 0.49 (H200, Vulkan, driver 580.159.04, 2026-11-18).
 static double apart_by(const struct conv_case *c, const struct conv_kind *kind,
                        const struct conv_way *way, uint32_t bits) {
     if (kind->registers) {

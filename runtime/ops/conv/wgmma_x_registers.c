@@ -7,8 +7,8 @@
 //
 // us forward and back by this / by wgmma_48k / by wgmma on OpenCL (H200, driver 580.159.04,
 // 2026-11-18 and, the others, 2026-11-17): 1024 images of 8x8x256 146 143 / 194 191 / 118 117,
-// 4x4x512 122 112 / 160 159 / 92 93; 512 of 32x32x160 507 505 / - / 490 621, 16x16x320 471 468 / - /
-// 381 388, 8x8x640 458 445 / - / 333 337.
+// 4x4x512 122 112 / 160 159 / 92 93; 512 of 32x32x160 507 505 / - / 490 621, 16x16x320 471 468 /
+// - / 381 388, 8x8x640 458 445 / - / 333 337.
 #include "gpurt/ops.h"
 #include "ops/op_support.h"
 #include "wgmma.h"
