@@ -106,13 +106,15 @@ mkdir -p "$kept"
 # what steps of either took. What the words cost by themselves was not measured.
 #
 # Those with weights or images in registers hold these beside the sums; it is what they are for.
+# Tiles of 256 pixels that load 64 channels ahead spill most, and are quicker than with 32, which do
+# not spill: 16x16x128 forward 177 us and 185, 8x8x640 476 and 494 (Vulkan, 2026-11-18).
 declare -A spill_known=(
     [sm_80:standing_worlds_step]=348
     [sm_86:standing_worlds_step]=348
     [sm_89:standing_worlds_step]=348
     [sm_90:standing_worlds_step]=348
     [sm_90:conv_wgmma_16]=424
-    [sm_90:conv_wgmma_x_registers_16]=216
+    [sm_90:conv_wgmma_x_registers_16]=888
     [sm_90:conv_wgmma_w_registers_16]=96
     [sm_90:conv_wgmma_weight_16f32]=84
     [gfx1030:standing_worlds_step]=126

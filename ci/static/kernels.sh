@@ -74,17 +74,24 @@ conv_kernels() {
             echo "conv_wgmma_16 $pass $same DEPTH=64 LEAN=0 $row"
         done
         echo "conv_wgmma_16 ${pass%% *}-48k ${pass#* } $same DEPTH=32 LEAN=1 WG=288 BM=128 BN=128 STAGES=2 SPLIT=1"
-        for row in "BN=256 STAGES=5 SPLIT=0" "BN=256 STAGES=5 SPLIT=1" "BN=160 STAGES=7 SPLIT=0" \
-            "BN=64 STAGES=20 SPLIT=1"; do
+        for row in "BM=128 BN=256 STAGES=5 AHEAD=3 SPLIT=0" "BM=128 BN=256 STAGES=5 AHEAD=3 SPLIT=1" \
+            "BM=256 BN=160 STAGES=7 AHEAD=1 SPLIT=0" "BM=256 BN=128 STAGES=10 AHEAD=2 SPLIT=1" \
+            "BM=256 BN=64 STAGES=20 AHEAD=2 SPLIT=1"; do
             echo "conv_wgmma_x_registers_16 ${pass%% *}-48k ${pass#* } $same WG=384 $row"
         done
     done
     for row in "BACK=0 CHUNKS=1 WIDE=8" "BACK=1 CHUNKS=2 WIDE=4"; do
+        row="$row HIGH=3 BROAD=3"
         echo "conv_wgmma_w_registers_16 weights-held WG=256 $same DOWN=16 STAGES=2 $row"
         echo "conv_wgmma_w_registers_16 weights-held-48k WG=256 $same DOWN=16 STAGES=1 $row"
+        echo "conv_wgmma_w_registers_16 weights-held-48k WG=256 $same DOWN=12 STAGES=1 $row"
     done
-    echo "conv_wgmma_columns_16f32 weights WG=512 KIND=0 WIDE=8 DOWN=8 STAGES=3"
-    echo "conv_wgmma_columns_16f32 weights-48k WG=512 KIND=0 WIDE=8 DOWN=4 STAGES=2"
+    echo "conv_wgmma_w_registers_16 folded-48k WG=256 $same DOWN=16 STAGES=1 BACK=0 CHUNKS=1 WIDE=8 HIGH=4 BROAD=1"
+    same="KIND=0 WIDE=8"
+    echo "conv_wgmma_columns_16f32 weights WG=512 $same DOWN=8 STAGES=8 JOINED=1 HIGH=3 BROAD=3"
+    echo "conv_wgmma_columns_16f32 weights-48k WG=512 $same DOWN=2 STAGES=6 JOINED=1 HIGH=3 BROAD=3"
+    echo "conv_wgmma_columns_16f32 weights-48k WG=512 $same DOWN=4 STAGES=2 JOINED=0 HIGH=3 BROAD=3"
+    echo "conv_wgmma_columns_16f32 folded-48k WG=384 $same DOWN=4 STAGES=4 JOINED=0 HIGH=4 BROAD=1"
     same="KIND=0 BETA=0 SPLIT=1 SINGLE=0"
     for row in "WG=288 BM=128 BN=256 STAGES=4" "WG=160 BM=64 BN=256 STAGES=4"; do
         echo "conv_wgmma_weight_16f32 weights $same DEPTH=64 LEAN=0 $row"
