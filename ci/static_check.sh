@@ -114,6 +114,7 @@ declare -A spill_known=(
     [sm_89:standing_worlds_step]=348
     [sm_90:standing_worlds_step]=348
     [sm_90:conv_wgmma_16]=424
+    [sm_90:mlp_pass_wgmma]=560
     [sm_90:conv_wgmma_x_registers_16]=888
     [sm_90:conv_wgmma_w_registers_16]=96
     [sm_90:conv_wgmma_weight_16f32]=84
@@ -297,7 +298,7 @@ check() {
         case $mode in *48k) room=49152 ;; esac
         # shellcheck disable=SC2086  # a list of options
         check_kernel "$room" "$constants" "$kernel" "$mode" $defines
-    done < <(conv_kernels "$target")
+    done < <(conv_kernels "$target" && mlp_kernels "$target")
     while read -r kernel mode constants; do
         defines=
         for i in $constants; do defines="$defines -D${i}u"; done

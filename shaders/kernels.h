@@ -213,6 +213,8 @@
     X(ptx, nvidia, gemm_mma_16f32)                                                                 \
     X(opencl, nvidia, mlp_pass_mma)                                                                \
     X(opencl, nvidia, mlp_grads_mma)                                                               \
+    X(ptx, nvidia, mlp_pass_wgmma)                                                                 \
+    X(ptx, nvidia, mlp_grads_wgmma)                                                                \
     X(ptx, nvidia, mlp_rows_forward)                                                               \
     X(ptx, nvidia, mlp_rows_backward)                                                              \
     X(ptx, nvidia, ppo_learn)                                                                      \

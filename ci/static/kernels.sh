@@ -115,6 +115,17 @@ rollout_kernels() {  # TARGET WORKGROUP
     esac
 }
 
+# mlp_kernels TARGET: the same of the fused networks with wide layers.
+mlp_kernels() {
+    [ "$1" = sm_90 ] || return 0
+    local same="INPUTS=32 OUTPUTS=1 ACT=1 LOSS=0 KIND=0"
+    echo "mlp_pass_wgmma 256-48k WG=384 $same DEPTH=6 WIDTH=256 KEEP=0 SLAB=32 STAGES=5 ORDERED=0"
+    echo "mlp_pass_wgmma 256 WG=256 $same DEPTH=6 WIDTH=256 KEEP=0 SLAB=64 STAGES=12 ORDERED=0"
+    echo "mlp_pass_wgmma 512 WG=384 $same DEPTH=8 WIDTH=512 KEEP=0 SLAB=64 STAGES=5 ORDERED=0"
+    echo "mlp_grads_wgmma 256-48k WG=384 $same DEPTH=6 WIDTH=256 ROWS=16 STAGES=3"
+    echo "mlp_grads_wgmma 512 WG=384 $same DEPTH=8 WIDTH=512 ROWS=64 STAGES=4"
+}
+
 # other_kernels TARGET: "kernel constants" of every kernel that the target's driver would get and
 # that has no settings of a profile above. Those of cl/cpu, and products by lanes, are for CPUs.
 other_kernels() {

@@ -284,6 +284,11 @@ struct cut {
     uint32_t adders;
 };
 
+// Workgroups of a GPU's compute unit, which all decide: 8 fill it. Microseconds of 8 layers of 512
+// with 9216 parts of the norm on an H200 (OpenCL, driver 580.159.04, 2026-11): 1024 workgroups 26,
+// 256 34, 4096 41, one for each 256 elements, 7200, 63.
+#define A_UNIT 8u
+
 // On a CPU a workgroup is a thread's work, and lanes that wait for each other cost: a few small
 // ones there.
 static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
@@ -296,6 +301,9 @@ static struct cut cut(const struct grt_dev *dev, uint64_t elements) {
         most = caps->compute_units ? caps->compute_units : 1;
         uint64_t turns = (uint64_t)c.wg * MOST_TURNS, least = (elements + turns - 1) / turns;
         most = most > least ? most : least;
+    }
+    if (!caps->software && caps->compute_units > 0 && most > A_UNIT * caps->compute_units) {
+        most = A_UNIT * caps->compute_units;
     }
     while (!caps->software && 2 * c.adders <= c.wg && c.adders < grt_op_tree_wg(dev)) {
         c.adders *= 2;

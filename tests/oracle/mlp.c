@@ -69,7 +69,7 @@ static double loss_of(const struct oracle_mlp *m, size_t row, const double *y, d
     return loss;
 }
 
-#define MOST 128
+#define MOST 512
 
 // One sample: what goes into each layer, h[l], the slope where it came from, s[l], then the
 // gradient of what comes out, d[l].

@@ -7,7 +7,7 @@
 
 #define ORACLE_MLP_LAYERS 16
 
-// `depth` hidden layers and an output layer, widths at most 128. Weights [to][from] hold the
+// `depth` hidden layers and an output layer, widths at most 512. Weights [to][from] hold the
 // numbers as they are after rounding to their type.
 struct oracle_mlp {
     size_t rows, inputs, depth, hidden, outputs;

@@ -46,6 +46,7 @@ struct mlp_call {
 // those that are.
 struct mlp_variant {
     const char *name;
+    uint32_t narrowest, widest;  // units of a layer; nothing else is asked about others
     bool (*usable)(const struct mlp_case *c);
     // Whether it is faster than layer by layer, and than the rows behind it, where it is usable.
     bool (*better)(const struct mlp_case *c);
@@ -59,6 +60,7 @@ extern const struct mlp_variant mlp_variant_chain;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;
+extern const struct mlp_variant mlp_variant_wgmma;
 
 // KEEP of a pass: see shaders/mlp/lib/mlp.k.
 static inline uint32_t mlp_keep(const struct mlp_case *c) {

@@ -136,7 +136,8 @@ static bool begin(struct trial *t, const struct question *q) {
     if (!declare(t, q)) {
         return false;
     }
-    uint64_t most = t->desc.rows * 128 > 128 * 128 ? t->desc.rows * 128 : 128 * 128;
+    uint64_t wide = t->desc.model.hidden > 128 ? t->desc.model.hidden : 128;
+    uint64_t most = (t->desc.rows > wide ? t->desc.rows : wide) * wide;
     t->numbers = malloc(most * sizeof *t->numbers);
     if (!t->numbers || !mlp_trial_alloc(&t->made)) {
         return false;

@@ -168,8 +168,8 @@ static void coop_grads(struct grt_graph *graph, const struct mlp_call *call) {
     launch_grads(graph, call, coop_inputs(call->c));
 }
 
-const struct mlp_variant mlp_variant_coop = {"coop",    coop_usable, coop_better,
-                                             coop_plan, coop_pass,   coop_grads};
+const struct mlp_variant mlp_variant_coop = {"coop",      16,        128,       coop_usable,
+                                             coop_better, coop_plan, coop_pass, coop_grads};
 
 // ---- chain ----
 
@@ -239,5 +239,5 @@ static void chain_grads(struct grt_graph *graph, const struct mlp_call *call) {
     launch_grads(graph, call, chain_inputs(call->c));
 }
 
-const struct mlp_variant mlp_variant_chain = {"chain",    chain_usable, chain_better,
-                                              chain_plan, chain_pass,   chain_grads};
+const struct mlp_variant mlp_variant_chain = {"chain",      16,         128,        chain_usable,
+                                              chain_better, chain_plan, chain_pass, chain_grads};

@@ -12,10 +12,7 @@
 #include "gpurt/optim.h"
 
 static const struct mlp_variant *const variants[] = {
-    &mlp_variant_chain,
-    &mlp_variant_coop,
-    &mlp_variant_mma,
-    &mlp_variant_plain,
+    &mlp_variant_chain, &mlp_variant_coop, &mlp_variant_mma, &mlp_variant_wgmma, &mlp_variant_plain,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
 
@@ -63,7 +60,7 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
                            .outputs = m->outputs,
                            .tiled = (uint32_t)(tiled < MLP_MOST_ROWS ? tiled : MLP_MOST_ROWS),
                            .ordered = desc->ordered};
-    bool width = m->hidden == 16 || m->hidden == 32 || m->hidden == 64 || m->hidden == 128;
+    bool width = m->hidden >= 16 && m->hidden <= 512 && (m->hidden & (m->hidden - 1)) == 0;
     return width && m->inputs >= 1 && m->inputs <= MAX_INPUTS && m->outputs >= 1 &&
            m->outputs <= MAX_OUTPUTS && m->depth >= 1 && m->depth <= MAX_DEPTH && !m->residual &&
            !m->layer_norm && m->widths[0] == 0 && m->act != GRT_ACT_NONE &&
@@ -73,7 +70,7 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
 
 static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
     return (!c->desc->variant || strcmp(c->desc->variant, variant->name) == 0) &&
-           variant->usable(c);
+           c->width >= variant->narrowest && c->width <= variant->widest && variant->usable(c);
 }
 
 // Whether a variant serves, with the tiles for so many rows, or else with those for most, which the
@@ -143,7 +140,8 @@ struct sizes {
 static uint32_t reduce_groups(const struct mlp_case *c) {
     uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
     uint32_t groups = mlp_ceil_div(largest + c->width, grt_op_tree_wg(c->dev));
-    uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c->dev) : 1024;
+    // Who updates reads what each leaves of the norm.
+    uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c->dev) : 256;
     return groups < most ? groups : most;
 }
 

@@ -112,4 +112,5 @@ static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
                sizeof grads_specs / sizeof grads_specs[0], grads_ranges, 2, grads_groups);
 }
 
-const struct mlp_variant mlp_variant_mma = {"mma", usable, better, plan, record_pass, record_grads};
+const struct mlp_variant mlp_variant_mma = {"mma",  16,   128,         usable,
+                                            better, plan, record_pass, record_grads};

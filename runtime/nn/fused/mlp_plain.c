@@ -66,5 +66,5 @@ static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
     mlp_launch(graph, call, "mlp_grads_f32", grads_specs, 1, grads_ranges, 2, grads_groups);
 }
 
-const struct mlp_variant mlp_variant_plain = {"plain", usable,      better,
-                                              plan,    record_pass, record_grads};
+const struct mlp_variant mlp_variant_plain = {"plain", 16,   128,         usable,
+                                              better,  plan, record_pass, record_grads};
