@@ -221,8 +221,8 @@ static struct conv_choice quickest(const struct conv_case *c, const struct conv_
     if (is_possible(&own, kind)) {
         return choice_of(c, kind, &own);
     }
-    struct conv_choice best = {.schedule.time = INFINITY};
-    for (uint32_t i = 0; i < count; i++) {
+    struct conv_choice best = choice_of(c, kind, &all[0]);
+    for (uint32_t i = 1; i < count; i++) {
         struct conv_choice this = choice_of(c, kind, &all[i]);
         best = this.schedule.time < best.schedule.time ? this : best;
     }
