@@ -255,6 +255,12 @@ static void tiles_of_mma(void **state) {
     expect_mma(&few, 16, 128, 5);
     few.m = 33;
     expect_mma(&few, 64, 64, 3);
+    // The smallest tile is OpenCL's alone.
+    struct gemm_case narrow = straight(&dev, &nn, 12087, 32, 344);
+    expect_mma(&narrow, 32, 32, 3);
+    dev.info.caps.imports = 1;
+    expect_mma(&narrow, 64, 64, 3);
+    dev.info.caps.imports = 0;
     static const uint32_t stages[][2] = {{1, 1},  {27, 1}, {32, 1}, {33, 2},
                                          {64, 2}, {65, 3}, {96, 3}, {1000, 3}};
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++) {
