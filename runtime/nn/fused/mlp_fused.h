@@ -11,8 +11,8 @@
 // it is the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative
 // matrices; sums as operands of the next product, and KHR's alone), "mma" (OpenCL with PTX inside)
 // for 16-bit products, "wgmma" (PTX, Hopper alone) for layers of 256 and 512 units, "plain" for f32
-// on CPU drivers. All activations and losses; "coop" has relu only, "wgmma" of 256 units no gelu and
-// halves only.
+// on CPU drivers. All activations and losses; "coop" has relu only, "wgmma" of 256 units has halves
+// only and no gelu.
 //
 // Same sums as layer by layer, to rounding; the same bits on every run. The first time that a
 // variant would serve a model on a device it is checked, and left out where it computes wrong
