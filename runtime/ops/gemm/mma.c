@@ -140,8 +140,8 @@ static struct choice choose(const struct gemm_case *g) {
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
         struct tile own = with_stages(tiles[i], g->k);
         const struct tile *t = &own;
-        // Tiles of 32 x 32 want more workgroups on a compute unit than Vulkan has there: us by them /
-        // by 64 x 64, H200, 2026-11-17: 1024 of 61x61x56 tn 33 / 18, 64x195x36260 tn 61 / 19.
+        // Tiles of 32 x 32 want more workgroups on a compute unit than Vulkan has there: us by them
+        // / by 64 x 64, H200, 2026-11-17: 1024 of 61x61x56 tn 33 / 18, 64x195x36260 tn 61 / 19.
         bool crowd = g->dev->info.caps.imports && t->bm == 32;
         if ((t->bm == 16 && g->m > FEW_ROWS) || crowd) {
             continue;
