@@ -160,7 +160,7 @@ static void describe(const struct grt_dev_info *info, bool chosen, struct device
     cells[DEVICE_F16_STORAGE] = TABLE_CELL(.count = caps->f16_storage);
     cells[DEVICE_F16_ARITH] = TABLE_CELL(.count = caps->f16_arith);
     cells[DEVICE_I16_ARITH] = TABLE_CELL(.count = caps->i16_arith);
-    cells[DEVICE_IMPORTS] = TABLE_CELL(.count = caps->imports);
+    cells[DEVICE_IMPORTS] = TABLE_CELL(.count = caps->imports > 0);
     cells[DEVICE_BF16] = TABLE_CELL(.count = caps->bf16);
     cells[DEVICE_MATRIX_SHORT] = text_cell(text->matrix_short);
     cells[DEVICE_MATRIX] = text_cell(text->matrix);

@@ -317,11 +317,12 @@ static cl_program compile(struct gcl_dev *dev, const struct grt_kernel_info *inf
         return NULL;
     }
     *code = CL_BUILD_PROGRAM_FAILURE;
-    if (dev->keeps_binaries && !info->source) {
+    if (dev->keeps_binaries && !dev->needs_header && !info->source) {
         char brief[MAX_OPTIONS + sizeof NO_HEADER];
         snprintf(brief, sizeof brief, "%s" NO_HEADER, options);
         *code = gcl.clBuildProgram(program, 1, &dev->device, brief, NULL, NULL);
         if (*code == CL_BUILD_PROGRAM_FAILURE) {
+            dev->needs_header = true;
             grt_log(GRT_LOG_DEBUG, "kernel %s is built with the header of all functions",
                     info->name);
         }

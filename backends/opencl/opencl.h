@@ -95,6 +95,7 @@ struct gcl_dev {
     struct gcl_lane lanes[GRT_LANE_COUNT];
     bool exact_divide;           // division and square root can be rounded correctly
     bool keeps_binaries;         // the driver has a kernel cache of its own; ours stays out
+    _Atomic bool needs_header;   // and does not build kernels without its own: kernel.c
     char platform_version[128];  // part of the cache key
     // Kernels take addresses in place of buffers: address.c.
     bool by_address;

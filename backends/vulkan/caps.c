@@ -392,6 +392,6 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
     // (runtime/ops/gemm/check.c).
     caps->mma_layout = p->vendorID == NVIDIA;
     caps->matrix_convert = physical->matrix2.cooperativeMatrixConversions;
-    caps->imports = gvk_takes_ptx(physical);
+    caps->imports = gvk_imports(physical, p->driverVersion);
     describe_matrix(instance, physical, caps);
 }

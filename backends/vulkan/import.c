@@ -17,9 +17,15 @@
 #define LAUNCH_BUFFER ((const void *)1)
 #define LAUNCH_BUFFER_SIZE ((const void *)2)
 
+#define DRIVER_SEEN 580u
+
 bool gvk_takes_ptx(const struct gvk_physical *physical) {
-    return physical->ext[GVK_EXT_BINARY_IMPORT] && physical->f12.bufferDeviceAddress &&
-           !physical->graphics;
+    return physical->ext[GVK_EXT_BINARY_IMPORT] && physical->f12.bufferDeviceAddress;
+}
+
+uint32_t gvk_imports(const struct gvk_physical *physical, uint32_t driver) {
+    bool roomy = !physical->graphics && driver >> 22 >= DRIVER_SEEN;
+    return !gvk_takes_ptx(physical) ? 0 : roomy ? 2 : 1;
 }
 
 struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,

@@ -227,6 +227,8 @@ uint32_t gvk_family_of(const VkQueueFamilyProperties *families, uint32_t count, 
 
 // Whether the device takes PTX.
 bool gvk_takes_ptx(const struct gvk_physical *physical);
+// That as `imports` of its caps has it; `driver` is its driverVersion.
+uint32_t gvk_imports(const struct gvk_physical *physical, uint32_t driver);
 struct grt_kernel *gvk_kernel_import(struct grt_dev *base, const struct grt_kernel_info *info,
                                      const uint32_t *spec_values, const char *ptx);
 void gvk_import_destroy(struct gvk_kernel *kernel);

@@ -433,16 +433,13 @@ static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
     if (!comm->peers || !comm->stopped || !comm->texts) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
     }
-    if (!greet(comm)) {
-        return false;
-    }
     peer_describe(&comm->peers[comm->rank], desc->device);
     // Nobody is known yet: a rank that does not come is the launcher's to find.
     struct peer own = comm->peers[comm->rank];
     for (uint32_t r = 0; r < comm->ranks; r++) {
         comm->peers[r] = own;
     }
-    if (!grt_comm_gather(comm, comm->peers, sizeof *comm->peers)) {
+    if (!greet(comm) || !grt_comm_gather(comm, comm->peers, sizeof *comm->peers)) {
         return false;
     }
     for (uint32_t r = 0; r < comm->ranks; r++) {

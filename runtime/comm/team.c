@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // sched_getaffinity
 #include "team.h"
 
 #include <pthread.h>
@@ -28,10 +29,14 @@ struct team {
     pthread_t threads[MOST];
 };
 
-// Half of the cores: the others are for what reads the data, and for drivers.
+// Half of the cores: the others are for what reads the data, and for drivers. A launcher may bind
+// each rank to cores of its own.
 uint32_t team_size(uint32_t ranks) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    uint32_t each = cores > 0 ? (uint32_t)cores / (2 * (ranks > 0 ? ranks : 1)) : 1;
+    cpu_set_t set;
+    long all = sysconf(_SC_NPROCESSORS_ONLN);
+    long own = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : all;
+    long cores = all > 0 ? all / (ranks > 0 ? ranks : 1) : 1;
+    uint32_t each = (uint32_t)(own < cores ? own : cores) / 2;
     return each < 1 ? 1 : each < MOST + 1 ? each : MOST + 1;
 }
 

@@ -199,8 +199,8 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
         return false;
     }
     for (uint32_t i = 0; s->desc->classes && y && i < count; i++) {
-        uint32_t number = y[i * (uint64_t)s->data->info.y_width];
-        part->most_class = number > part->most_class ? number : part->most_class;
+        uint32_t of_row = y[i * (uint64_t)s->data->info.y_width];
+        part->most_class = of_row > part->most_class ? of_row : part->most_class;
     }
     if (!s->desc->moments || !x || !wide || !part->mean) {
         return true;

@@ -357,6 +357,7 @@ static struct grt_dev *open_device(const struct grt_dev_info *info, struct grt_d
     dev->info = *info;
     if (desc->shmem_limit > 0 && desc->shmem_limit < info->caps.shmem) {
         dev->info.caps.shmem = desc->shmem_limit;
+        dev->info.caps.imports = info->caps.imports > 0;
     }
     dev->profile = profile;
     return dev;

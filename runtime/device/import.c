@@ -99,7 +99,9 @@ struct grt_kernel *grt_import_kernel(struct grt_dev *dev, const struct grt_kerne
     }
     struct grt_kernel *kernel = NULL;
     uint64_t shared = grt_ptx_shared(ptx);
-    uint64_t most = strstr(ptx, ".target sm_90") ? HOPPER_SHARED : dev->info.caps.shmem;
+    uint64_t most = dev->info.caps.imports == 2 && strstr(ptx, ".target sm_90")
+                        ? HOPPER_SHARED
+                        : dev->info.caps.shmem;
     if (shared > most) {
         grt_fail(GRT_UNSUPPORTED,
                  "kernel %s has %" PRIu64 " bytes of shared memory, %s has %" PRIu64, info->name,

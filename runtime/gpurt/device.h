@@ -76,7 +76,8 @@ struct grt_caps {
     uint32_t bf16;            // bfloat16 arithmetic or matrix products
     uint32_t matrix_convert;  // sums of a matrix product can be an operand of the next one
     uint32_t mma_layout;      // a subgroup holds matrices as NVIDIA's mma.sync does (gemm_stream.k)
-    uint32_t imports;         // Vulkan: takes kernels in NVIDIA's PTX
+    uint32_t imports;         // Vulkan: takes kernels in NVIDIA's PTX; 2: on Hopper with all of a
+                              // processor's shared memory
     uint32_t timestamps;      // device times of phases
     uint64_t max_binding;     // bytes a kernel can reach through one binding
     uint64_t max_texels;      // vectors of 16 bytes that a kernel can fetch through one binding

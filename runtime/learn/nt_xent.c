@@ -16,7 +16,10 @@ struct tiles {
 };
 
 static struct tiles tiles_of(const struct grt_dev *dev) {
-    return grt_dev_info(dev)->caps.software ? (struct tiles){8, 8, 8} : (struct tiles){8, 32, 128};
+    const struct grt_caps *caps = &grt_dev_info(dev)->caps;
+    return caps->software           ? (struct tiles){8, 8, 8}
+           : caps->shmem < 22 << 10 ? (struct tiles){16, 16, 16}
+                                    : (struct tiles){8, 32, 128};
 }
 
 static uint64_t aligned(uint64_t bytes) {

@@ -150,10 +150,10 @@ static struct grt_module *make_resnet(const struct named *n, const struct grt_ne
     for (uint32_t stage = 0; stage < 4; stage++) {
         for (uint32_t i = 0; i < resnets[kind].blocks[stage]; i++) {
             char name[24];
-            bool first = i == 0, bottleneck = resnets[kind].bottleneck;
+            bool begins = i == 0, bottleneck = resnets[kind].bottleneck;
             snprintf(name, sizeof name, "layer%u.%u", stage + 1, i);
-            add_block(&p, name, 64u << stage, first && stage > 0 ? 2 : 1, bottleneck,
-                      first && (bottleneck || stage > 0), n->resnet.zero_init);
+            add_block(&p, name, 64u << stage, begins && stage > 0 ? 2 : 1, bottleneck,
+                      begins && (bottleneck || stage > 0), n->resnet.zero_init);
         }
     }
     add_head(&p, n->resnet.outputs);

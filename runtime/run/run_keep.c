@@ -212,7 +212,8 @@ static struct grt_archive *make_archive(struct grt_run *run) {
     const struct grt_run_place *p = &run->place;
     struct grt_archive *archive = grt_archive_create();
     bool best = trainer->keeps_best && p->any_best;
-    // Ranks that save together begin it together: one that cannot would keep the others waiting.
+    // Ranks that save together begin it together: one without an archive would keep the others
+    // waiting.
     bool begun = trainer->saves_together
                      ? grt_comm_all(run->desc.comm, "no memory for a checkpoint", archive != NULL)
                      : archive != NULL;

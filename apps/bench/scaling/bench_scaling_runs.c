@@ -316,14 +316,14 @@ static double es_bytes(const struct scaling_bench *b) {
 }
 
 // Updates that end early exchange less, by what they learn.
-static bool counts(const struct scaling_bench *b) {
+static bool can_count(const struct scaling_bench *b) {
     return b->kind->exchange != SCALING_MINIBATCHES || given(b, GRT_CONFIG_TARGET_KL) == 0 ||
            grt_fail(GRT_CONFIG, "target_kl ends updates early, so their exchanges cannot be "
                                 "counted before: leave it out here");
 }
 
 bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
-    if (!counts(b)) {
+    if (!can_count(b)) {
         return false;
     }
     struct series *s = malloc(sizeof *s);

@@ -44,8 +44,8 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     p->most_units = row * mlp_ceil_div(c->rows, 2 * BLOCK) * 2 * BLOCK;
 }
 
-// With 256 units: a test of gelu and bfloats did not end within 28 s, most of which compilers took
-// (H200, 2026-11), so what it would have shown is left to products.
+// With 256 units: a test of gelu and bfloats did not end within 28 s, and why was not found out
+// (H200, 2026-11), so these are left to products.
 static bool usable_256(const struct mlp_case *c) {
     return c->desc->dtype == GRT_F16 && c->desc->model.act != GRT_ACT_GELU &&
            (roomy(c) || grt_kernel_builds(c->dev, "probe_wgmma_48k"));

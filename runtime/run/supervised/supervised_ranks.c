@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/comm.h"
@@ -350,8 +351,16 @@ static struct place *place_of(struct supervised_ranks *r) {
 
 // While the device is busy with this step. Data that cannot be had are the next step's to tell.
 static bool fill_ahead(struct grt_supervised *run, struct grt_feed_done *done) {
-    struct place *place = place_of(run->ranks);
-    return !grt_loader_peek(run->train_loader) || fill(run, place, &done->waited);
+    struct supervised_ranks *r = run->ranks;
+    uint64_t newest = r->places[(r->turn + PLACES - 1) % PLACES].read;
+    double begun = grt_seconds(), waited = 0;
+    if (grt_loader_peek(run->train_loader) && !fill(run, place_of(r), &waited)) {
+        return false;
+    }
+    double passed = grt_seconds() - begun;
+    done->waited += passed;
+    done->stalled += grt_dev_passed(run->desc.dev, GRT_LANE_MAIN, newest) ? passed : 0;
+    return true;
 }
 
 // Reads the samples of a micro-batch; *graph takes them, NULL where there are none.

@@ -177,9 +177,9 @@ static void sums(void **state) {
     struct player players[MOST];
     uint32_t differ = 0;
     (void)state;
-    for (uint32_t i = 0; i < 6; i++) {
-        uint32_t ranks = 1u << i / 2;
-        messages = i % 2;
+    for (uint32_t way = 0; way < 6; way++) {
+        uint32_t ranks = 1u << way / 2;
+        messages = way % 2;
         play(players, ranks, add_leaves);
         for (uint32_t r = 0; r < ranks; r++) {
             assert_true(players[r].good);

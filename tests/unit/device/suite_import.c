@@ -58,7 +58,7 @@ static void begin(const char *text) {
                              .info = {.name = "Made Up 1",
                                       .driver_version = "1.0",
                                       .selector = "vulkan:9",
-                                      .caps = {.imports = 1, .shmem = 49152}}};
+                                      .caps = {.imports = 2, .shmem = 49152}}};
 }
 
 static bool imports(uint32_t bn) {
@@ -102,7 +102,7 @@ static void the_text_is_made_once(void **state) {
 static void too_much_shared_memory_is_refused(void **state) {
     (void)state;
     static const char other[] = ".version 9.0\n.target sm_89\n";
-    char text[256];
+    char text[256] = "";
     begin(text);
     for (uint32_t hopper = 0; hopper < 2; hopper++) {
         const char *head = hopper ? PTX_HEAD : other;
@@ -117,6 +117,10 @@ static void too_much_shared_memory_is_refused(void **state) {
         TEST_REFUSED(imports(256 + hopper), GRT_UNSUPPORTED, why);
         assert_int_equal(world.imported, 1 + hopper);
     }
+    // Unless its queue has graphics, its driver is older, or the caller set a limit.
+    taker.info.caps.imports = 1;
+    TEST_REFUSED(imports(512), GRT_UNSUPPORTED, "vulkan:9 has 49152");
+    taker.info.caps.imports = 2;
 }
 
 static void what_a_device_cannot_is_remembered(void **state) {
@@ -181,8 +185,8 @@ static void who_has_them(void **state) {
     assert_true(grt_kernel_exists(&dev, "gemm_wgmma_16"));
 }
 
-// Imported kernels run on a queue without graphics, where they have all shared memory; a device
-// whose compute has graphics beside it takes none.
+// Imported kernels run on a queue without graphics, where they have all shared memory if the driver
+// is as new as the one that was tried.
 static void queues_without_graphics(void **state) {
     (void)state;
     const VkQueueFlags both = VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT;
@@ -196,11 +200,14 @@ static void queues_without_graphics(void **state) {
     assert_int_equal(gvk_family_of(h200, 2, true), 0);
     assert_int_equal(gvk_family_of(h200 + 1, 1, true), 1);  // there is none
     struct gvk_physical physical = {.f12 = {.bufferDeviceAddress = VK_TRUE}};
-    assert_false(gvk_takes_ptx(&physical));
+    const uint32_t seen = 580u << 22 | 159u << 14, older = 575u << 22 | 255u << 14;
+    assert_int_equal(gvk_imports(&physical, seen), 0);
     physical.ext[GVK_EXT_BINARY_IMPORT] = true;
-    assert_true(gvk_takes_ptx(&physical));
+    assert_int_equal(gvk_imports(&physical, seen), 2);
+    assert_int_equal(gvk_imports(&physical, older), 1);
     physical.graphics = true;
-    assert_false(gvk_takes_ptx(&physical));
+    assert_int_equal(gvk_imports(&physical, seen), 1);
+    assert_true(gvk_takes_ptx(&physical));
 }
 
 // ---- what a launch is made of ----

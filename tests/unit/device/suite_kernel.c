@@ -108,7 +108,9 @@ static void every_kernel_builds(void **state) {
         }
         assert_non_null(kernel);
     }
-    assert_int_equal(headers, 0);
+    // Another PoCL may want it; it is asked once.
+    bool known = strncmp(grt_dev_info(test.dev)->driver_version, "3.1", 3) == 0;
+    assert_true(headers <= !known);
 }
 
 // Every shape of workgroup a device allows, up to its limit.

@@ -102,7 +102,6 @@ static char *changed(const char *text, const char *from, const char *to) {
     return all;
 }
 
-// The same name with another text is another kernel, in one device and in the cache.
 // A function of OpenCL's own, which gpurt declares to no driver: the driver's header does.
 static void functions_of_the_language(void **state) {
     (void)state;
@@ -143,6 +142,7 @@ static void functions_of_the_language(void **state) {
     grt_source_destroy(&source);
 }
 
+// The same name with another text is another kernel, in one device and in the cache.
 static void same_name(void **state) {
     (void)state;
     char *other = changed(blur, "a + b * side", "a - b * side");

@@ -258,7 +258,7 @@ static void tiles_of_mma(void **state) {
     // The smallest tile is OpenCL's alone.
     struct gemm_case narrow = straight(&dev, &nn, 12087, 32, 344);
     expect_mma(&narrow, 32, 32, 3);
-    dev.info.caps.imports = 1;
+    dev.info.caps.imports = 2;
     expect_mma(&narrow, 64, 64, 3);
     dev.info.caps.imports = 0;
     static const uint32_t stages[][2] = {{1, 1},  {27, 1}, {32, 1}, {33, 2},
