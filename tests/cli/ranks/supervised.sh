@@ -183,7 +183,7 @@ ended signal torn.jsonl
 
 # The memory of one rank ends: with the graph of the step that is not full, the 79th, it asks for
 # more. Large blocks are the system's own, so that the limit counts each of them.
-starved=(train supervised --data d.h5 --device ref micro_batches=2 batch_size=8 hidden=256 depth=3 seed=3 num_workers=1
+starved=(train supervised --data d.h5 --device ref micro_batches=2 batch_size=8 hidden=384 depth=3 seed=3 num_workers=1
     log_interval=1 epochs=1)
 expect 0 "${starved[@]}" checkpoint_dir=fed
 MALLOC_MMAP_THRESHOLD_=4096 begin_ranks 2 "${starved[@]}" checkpoint_dir=starved --log starved.jsonl
