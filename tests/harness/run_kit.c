@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_kit.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -84,4 +85,50 @@ void run_kit_equal(const char *a, const char *b) {
     char command[512];
     snprintf(command, sizeof command, "cmp '%s/%s' '%s/%s'", run_kit_folder, a, run_kit_folder, b);
     assert_int_equal(system(command), 0);
+}
+
+void run_kit_report(void *context, const struct grt_run_report *r) {
+    struct run_kit_watch *w = context;
+    w->news[r->news]++;
+    w->step = r->step;
+    if (r->news == GRT_RUN_NEWS_ROW) {
+        w->rows[r->row->event]++;
+    }
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE) {
+        const double *numbers = r->row->numbers;
+        double loss = numbers[GRT_FIELD_TRAIN_LOSS];
+        w->first_loss = w->rows[GRT_RUN_EVALUATE] == 1 ? loss : w->first_loss;
+        w->last_loss = loss;
+        w->data_share = fmax(w->data_share, numbers[GRT_FIELD_DATA_SHARE]);
+        w->accuracy =
+            grt_run_row_has(r->row, GRT_FIELD_ACCURACY) ? numbers[GRT_FIELD_ACCURACY] : -1;
+        assert_true(grt_run_row_has(r->row, GRT_FIELD_LOSS) && isfinite(numbers[GRT_FIELD_LOSS]));
+    }
+    if (r->news == GRT_RUN_NEWS_FAULT || r->news == GRT_RUN_NEWS_NOTE) {
+        snprintf(w->text, sizeof w->text, "%.255s", r->text);
+    }
+}
+
+static bool on_stop(void *context) {
+    const struct run_kit_watch *w = context;
+    return w->stop_at > 0 && w->step >= w->stop_at;
+}
+
+struct grt_supervised *run_kit_create(const struct grt_config *c, bool resume,
+                                      struct run_kit_watch *w) {
+    return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                               .config = c,
+                                                               .resume = resume,
+                                                               .lockstep = w->stop_at > 0,
+                                                               .stop = on_stop,
+                                                               .report = run_kit_report,
+                                                               .context = w});
+}
+
+enum grt_ending run_kit_watched(const struct grt_config *c, bool resume, struct run_kit_watch *w) {
+    struct grt_supervised *run = run_kit_create(c, resume, w);
+    assert_non_null(run);
+    enum grt_ending end = grt_run_go(grt_supervised_driver(run));
+    grt_supervised_destroy(&run);
+    return end;
 }

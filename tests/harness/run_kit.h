@@ -31,6 +31,22 @@ struct run_kit_epochs {
 };
 enum grt_ending run_kit_train(const struct grt_config *c, bool resume, struct run_kit_epochs *e);
 
+// What a run said, and when it is to be stopped.
+struct run_kit_watch {
+    uint64_t stop_at;
+    uint64_t step;
+    uint32_t news[GRT_RUN_NEWS_COUNT];
+    uint32_t rows[GRT_RUN_EVENT_COUNT];
+    double first_loss, last_loss, accuracy, data_share;
+    char text[256];
+};
+void run_kit_report(void *watch, const struct grt_run_report *r);
+
+// A run on the test's device that is watched; and one from its beginning to its end.
+struct grt_supervised *run_kit_create(const struct grt_config *c, bool resume,
+                                      struct run_kit_watch *w);
+enum grt_ending run_kit_watched(const struct grt_config *c, bool resume, struct run_kit_watch *w);
+
 // Two files of the folder have the same bytes.
 void run_kit_equal(const char *a, const char *b);
 

@@ -26,6 +26,7 @@
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
     X(ranks, H)                                                                                    \
+    X(others, H)                                                                                   \
     X(behind, H)                                                                                   \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
@@ -87,6 +88,7 @@
     X(pairs, D)                                                                                    \
     X(features, D)                                                                                 \
     X(buffers, D)                                                                                  \
+    X(pieces, D)                                                                                   \
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
     X(learnfacts, D)                                                                               \
@@ -117,6 +119,7 @@
     X(drawing, D)                                                                                  \
     X(sight, D)                                                                                    \
     X(supervised, D)                                                                               \
+    X(tight, D)                                                                                    \
     X(shares, D)                                                                                   \
     X(epochs, D)                                                                                   \
     X(runfacts, D)                                                                                 \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervised runs through the library: stopped and resumed to the same bits, the same bits for
-// every way that data come, steps that are not finite, memory that is short, and trained models.
+// every way that data come, steps that are not finite, and trained models.
 #include "harness/data_kit.h"
 #include "harness/run_kit.h"
 
@@ -17,61 +17,6 @@
 #include "run/run_parts.h"
 #include "run/supervised/supervised_parts.h"
 
-// What a run said, and when it is to be stopped.
-struct watch {
-    uint64_t stop_at;
-    uint64_t step;
-    uint32_t news[GRT_RUN_NEWS_COUNT];
-    uint32_t rows[GRT_RUN_EVENT_COUNT];
-    double first_loss, last_loss, accuracy, data_share;
-    char text[256];
-};
-
-static void on_report(void *context, const struct grt_run_report *r) {
-    struct watch *w = context;
-    w->news[r->news]++;
-    w->step = r->step;
-    if (r->news == GRT_RUN_NEWS_ROW) {
-        w->rows[r->row->event]++;
-    }
-    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE) {
-        const double *numbers = r->row->numbers;
-        double loss = numbers[GRT_FIELD_TRAIN_LOSS];
-        w->first_loss = w->rows[GRT_RUN_EVALUATE] == 1 ? loss : w->first_loss;
-        w->last_loss = loss;
-        w->data_share = fmax(w->data_share, numbers[GRT_FIELD_DATA_SHARE]);
-        w->accuracy =
-            grt_run_row_has(r->row, GRT_FIELD_ACCURACY) ? numbers[GRT_FIELD_ACCURACY] : -1;
-        assert_true(grt_run_row_has(r->row, GRT_FIELD_LOSS) && isfinite(numbers[GRT_FIELD_LOSS]));
-    }
-    if (r->news == GRT_RUN_NEWS_FAULT || r->news == GRT_RUN_NEWS_NOTE) {
-        snprintf(w->text, sizeof w->text, "%.255s", r->text);
-    }
-}
-
-static bool on_stop(void *context) {
-    const struct watch *w = context;
-    return w->stop_at > 0 && w->step >= w->stop_at;
-}
-
-static struct grt_supervised *create(const struct grt_config *c, bool resume, struct watch *w) {
-    return grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
-                                                               .config = c,
-                                                               .resume = resume,
-                                                               .lockstep = w->stop_at > 0,
-                                                               .stop = on_stop,
-                                                               .report = on_report,
-                                                               .context = w});
-}
-
-static enum grt_ending train(const struct grt_config *c, bool resume, struct watch *w) {
-    struct grt_supervised *run = create(c, resume, w);
-    assert_non_null(run);
-    enum grt_ending end = grt_run_go(grt_supervised_driver(run));
-    grt_supervised_destroy(&run);
-    return end;
-}
-
 // 300 samples, 270 of them to train on: 17 steps an epoch, the last of 14 samples.
 #define LAST "step-000000000034.h5"
 
@@ -83,9 +28,9 @@ static void resumed(void **state) {
         char whole_dir[16], part_dir[16];
         snprintf(whole_dir, sizeof whole_dir, "whole%u", p);
         snprintf(part_dir, sizeof part_dir, "part%u", p);
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         struct grt_config c = run_kit_config(whole_dir, PAIRS(precisions[p]));
-        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.rows[GRT_RUN_EVALUATE] == 2 && w.step == 34);
         assert_true(w.last_loss < w.first_loss && w.accuracy < 0);
         // Stopped in the first epoch, then in the second, at places that are multiples of nothing,
@@ -94,8 +39,8 @@ static void resumed(void **state) {
         const uint64_t stops[] = {7, 17, 23, 34, 0};
         uint32_t first = p > 0 ? 2 : 0;
         for (uint32_t i = first; i < 5; i++) {
-            struct watch v = {.stop_at = stops[i]};
-            enum grt_ending end = train(&part, i > first, &v);
+            struct run_kit_watch v = {.stop_at = stops[i]};
+            enum grt_ending end = run_kit_watched(&part, i > first, &v);
             assert_int_equal(end, i < 4 ? GRT_ENDED_SIGNAL : GRT_ENDED_EPOCHS);
             assert_int_equal(v.rows[GRT_RUN_EVALUATE], first == 0 && i < 2 ? 0 : i == 3 ? 0 : 1);
             assert_int_equal(v.news[GRT_RUN_NEWS_RESUMED], i > first);
@@ -109,9 +54,9 @@ static void resumed(void **state) {
         run_kit_equal(a, b);
     }
     // All is done: nothing happens.
-    struct watch v = {0};
+    struct run_kit_watch v = {0};
     struct grt_config c = run_kit_config("whole0", NULL);
-    assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
+    assert_int_equal(run_kit_watched(&c, true, &v), GRT_ENDED_EPOCHS);
     assert_int_equal(v.rows[GRT_RUN_TRAIN], 0);
     // Another run's settings are refused; more epochs, another rate and other types are not.
     const char *const others[] = {"seed=1",         "activation=tanh", "loss=huber",
@@ -121,10 +66,10 @@ static void resumed(void **state) {
         char key[32];
         snprintf(key, sizeof key, "%.*s=", (int)strcspn(others[i], "="), others[i]);
         c = run_kit_config("whole0", PAIRS(others[i]));
-        TEST_REFUSED(create(&c, true, &v), GRT_CONFIG, key);
+        TEST_REFUSED(run_kit_create(&c, true, &v), GRT_CONFIG, key);
     }
     c = run_kit_config("whole0", PAIRS("epochs=3", "learning_rate=0.01", "precision=f16"));
-    assert_int_equal(train(&c, true, &v), GRT_ENDED_EPOCHS);
+    assert_int_equal(run_kit_watched(&c, true, &v), GRT_ENDED_EPOCHS);
     run_kit_end();
 }
 
@@ -145,22 +90,22 @@ static void ways_of_data(void **state) {
     };
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char dir[16], file[64];
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         snprintf(dir, sizeof dir, "way%u", i);
         struct grt_config c = run_kit_config(dir, PAIRS(ways[i][0], ways[i][1], ways[i][2]));
-        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/" LAST, dir);
         run_kit_equal("way0/" LAST, file);
         // Who makes each batch where it is wanted waits for it.
         assert_true(w.data_share <= 1 && (i != 1 || w.data_share > 0));
     }
     // Stopped with the rows on the device, resumed without.
-    struct watch w = {.stop_at = 20};
+    struct run_kit_watch w = {.stop_at = 20};
     struct grt_config c = run_kit_config("mixed", PAIRS("cache=device"));
-    assert_int_equal(train(&c, false, &w), GRT_ENDED_SIGNAL);
+    assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_SIGNAL);
     c = run_kit_config("mixed", PAIRS("cache=none"));
     w.stop_at = 0;
-    assert_int_equal(train(&c, true, &w), GRT_ENDED_EPOCHS);
+    assert_int_equal(run_kit_watched(&c, true, &w), GRT_ENDED_EPOCHS);
     run_kit_equal("way0/" LAST, "mixed/" LAST);
     run_kit_end();
 }
@@ -182,11 +127,11 @@ static void batches_in_pieces(void **state) {
     char first[64] = "";
     for (uint32_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char dir[16], file[64];
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         snprintf(dir, sizeof dir, "piece%u", i);
         struct grt_config c = run_kit_config(
             dir, PAIRS("batch_size=23", "accumulate=3", ways[i][0], ways[i][1], ways[i][2]));
-        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
         snprintf(file, sizeof file, "%s/step-000000000008.h5", dir);
         if (strcmp(ways[i][0], "cache=device") == 0) {
             snprintf(first, sizeof first, "%s", file);
@@ -195,11 +140,11 @@ static void batches_in_pieces(void **state) {
     }
     uint64_t held[2];
     for (int k = 0; k < 2; k++) {
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         struct grt_config c =
             run_kit_config("held", PAIRS("batch_size=60", k ? "accumulate=4" : "accumulate=1",
                                          "pin_memory=false"));
-        struct grt_supervised *run = create(&c, false, &w);
+        struct grt_supervised *run = run_kit_create(&c, false, &w);
         assert_non_null(run);
         held[k] = grt_dev_mem_use(test.dev, "batches").current;
         grt_supervised_destroy(&run);
@@ -214,12 +159,12 @@ static void lives_of_workers(void **state) {
     (void)state;
     run_kit_begin(GRT_MAKE_REGRESSION);
     for (int persistent = 0; persistent < 2; persistent++) {
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         struct grt_config c = run_kit_config(
             persistent ? "long" : "short",
             PAIRS(persistent ? "persistent_workers=true" : "persistent_workers=false",
                   "num_workers=2", "epochs=3"));
-        struct grt_supervised *run = create(&c, false, &w);
+        struct grt_supervised *run = run_kit_create(&c, false, &w);
         assert_non_null(run);
         assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
         assert_int_equal(grt_loader_info(run->train_loader).threads_started, persistent ? 2 : 6);
@@ -234,9 +179,9 @@ static void nonfinite(void **state) {
     run_kit_begin(GRT_MAKE_REGRESSION);
     const char *const wild[] = {"optimizer=sgd", "momentum=0.9", "learning_rate=1000",
                                 "on_nan_loss=stop", NULL};
-    struct watch w = {0};
+    struct run_kit_watch w = {0};
     struct grt_config c = run_kit_config("stop", wild);
-    assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
+    assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_NONFINITE);
     assert_int_equal(w.rows[GRT_RUN_NONFINITE], 1);
     assert_non_null(strstr(w.text, " is not finite"));
     uint32_t step = 0;
@@ -247,8 +192,8 @@ static void nonfinite(void **state) {
     // Rolled back, with a smaller rate each time, then given up.
     c = run_kit_config("back", wild);
     assert_true(grt_config_override(&c, "on_nan_loss=rollback"));
-    w = (struct watch){0};
-    assert_int_equal(train(&c, false, &w), GRT_ENDED_NONFINITE);
+    w = (struct run_kit_watch){0};
+    assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_NONFINITE);
     assert_int_equal(w.rows[GRT_RUN_ROLLBACK], 3);
     assert_int_equal(w.rows[GRT_RUN_NONFINITE], 4);
     struct run_kit_epochs e = {0};
@@ -272,166 +217,6 @@ static void nonfinite(void **state) {
         assert_true(isfinite(((const float *)t->data)[i]));
     }
     grt_archive_destroy(&archive);
-    run_kit_end();
-}
-
-// A device with room for a part of the activations.
-static void short_memory(void **state) {
-    (void)state;
-    run_kit_begin(GRT_MAKE_REGRESSION);
-    struct watch w = {0};
-    struct grt_config c = run_kit_config("all", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
-    struct grt_supervised *run = create(&c, false, &w);
-    assert_non_null(run);
-    uint64_t bytes = grt_supervised_info(run).bytes;
-    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
-    grt_supervised_destroy(&run);
-    double loss = w.last_loss;
-    const uint64_t limit = bytes / 4 * 3;
-    struct grt_dev *usual = test.dev;
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
-    assert_non_null(test.dev);
-    c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
-    char text[96];
-    snprintf(text, sizeof text, "a step of 256 samples needs %.1f MB, %.1f MB may be taken",
-             (double)bytes / 1e6, (double)limit / 1e6);
-    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, text);
-    // What is said to fit does, with the accumulation that was asked for, and a little more does
-    // not.
-    c = run_kit_config("short", PAIRS("batch_size=128", "accumulate=2", "hidden=64", "epochs=1"));
-    struct grt_supervised *larger = grt_supervised_create(&(struct grt_supervised_desc){
-        .dev = usual, .config = &c, .report = on_report, .context = &w});
-    assert_non_null(larger);
-    uint64_t halves = grt_supervised_info(larger).bytes;
-    grt_supervised_destroy(&larger);
-    grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = halves / 4 * 3));
-    assert_non_null(test.dev);
-    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
-    uint32_t fits = (uint32_t)atoi(strstr(grt_last_error(), "batch_size=") + 11);
-    assert_true(fits > 64 && fits < 128);
-    for (uint32_t more = 0; more <= 16; more += 16) {
-        char pair[32];
-        snprintf(pair, sizeof pair, "batch_size=%u", fits + more);
-        assert_true(grt_config_override(&c, pair));
-        if (more) {
-            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
-            continue;
-        }
-        run = create(&c, false, &w);
-        assert_non_null(run);
-        grt_supervised_destroy(&run);
-    }
-    grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
-    assert_non_null(test.dev);
-    c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
-    w = (struct watch){0};
-    assert_true(grt_config_override(&c, "auto_accumulate=true"));
-    assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
-    assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], 1);
-    assert_non_null(strstr(w.text, "micro-batches"));
-    // The same sums in another order.
-    assert_true(fabs(w.last_loss - loss) < 1e-5 * loss);
-    grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 1000));
-    TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
-    grt_dev_destroy(&test.dev);
-    test.dev = usual;
-    run_kit_end();
-}
-
-// Sums of micro-batches are part of what fits: what is planned can be allocated.
-static void short_memory_of_sums(void **state) {
-    (void)state;
-    run_kit_begin(GRT_MAKE_REGRESSION);
-    struct watch w = {0};
-    struct grt_config c =
-        run_kit_config("sums", PAIRS("batch_size=128", "hidden=64", "epochs=1", "micro_batches=8"));
-    struct grt_supervised *run = create(&c, false, &w);
-    assert_non_null(run);
-    uint64_t bytes = grt_supervised_info(run).bytes;
-    // Eight need three sums of all gradients, 4 * 64 + 64 * 64 ... numbers each.
-    assert_true(grt_dev_mem_use(test.dev, "gradients").current > 3 * 64 * 64 * sizeof(float));
-    grt_supervised_destroy(&run);
-    struct grt_dev *usual = test.dev;
-    // From too little to a little more than enough: what is refused is refused by the plan, in its
-    // words, and not by an allocation.
-    uint32_t refused = 0, made = 0;
-    for (uint64_t limit = bytes / 2; limit < bytes + bytes / 4; limit += bytes / 32) {
-        test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
-        assert_non_null(test.dev);
-        run = create(&c, false, &w);
-        if (!run) {
-            const char *said = grt_last_error();
-            test_log.expected++;
-            assert_true(strstr(said, "a micro-batch of 16 samples needs") != NULL ||
-                        strstr(said, "even one sample at a time") != NULL);
-        }
-        *(run ? &made : &refused) += 1;
-        grt_supervised_destroy(&run);
-        grt_dev_destroy(&test.dev);
-    }
-    assert_true(refused > 0 && made > 0);
-    test.dev = usual;
-    run_kit_end();
-}
-
-// Rows stay on the device when they fit there once, the learner beside them; else in memory, with a
-// line that says so, and the same bits.
-static void caches_that_do_not_fit(void **state) {
-    (void)state;
-    run_kit_begin(GRT_MAKE_REGRESSION);
-    struct watch w = {0};
-    struct grt_config c = run_kit_config("usual", PAIRS("epochs=1", "cache=device"));
-    struct grt_supervised *run = create(&c, false, &w);
-    assert_non_null(run);
-    uint64_t bytes = grt_supervised_info(run).bytes, rows = 300 * (4 + 1) * 4;
-    assert_int_equal(grt_dev_mem_use(test.dev, "data").current, rows);  // once, for both parts
-    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
-    grt_supervised_destroy(&run);
-    assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], 0);
-    struct grt_dev *usual = test.dev;
-    const struct {
-        uint64_t limit;
-        const char *cache, *text;
-    } trials[] = {{bytes + bytes / 4, "device", NULL},
-                  {bytes - rows / 2, "ram", "a step "},
-                  {rows - 4, "", " MB, and "}};
-    for (int i = 0; i < 3; i++) {
-        char dir[16], same[64];
-        test.dev =
-            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = trials[i].limit));
-        assert_non_null(test.dev);
-        snprintf(dir, sizeof dir, "limit%d", i);
-        c = run_kit_config(dir, PAIRS("epochs=1", "cache=device"));
-        w = (struct watch){0};
-        if (trials[i].cache[0]) {
-            run = create(&c, false, &w);
-            assert_non_null(run);
-            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
-            assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
-            grt_supervised_destroy(&run);
-            snprintf(same, sizeof same, "%s/step-000000000017.h5", dir);
-            run_kit_equal("usual/step-000000000017.h5", same);
-            // `auto` comes to the same place, which is no news.
-            struct watch v = {0};
-            c = run_kit_config("auto", PAIRS("epochs=1", "cache=auto"));
-            run = create(&c, false, &v);
-            assert_non_null(run);
-            assert_string_equal(grt_supervised_info(run).config->cache, trials[i].cache);
-            assert_non_null(strstr(grt_supervised_info(run).cache_why, "may be taken"));
-            assert_int_equal(v.news[GRT_RUN_NEWS_NOTE], 0);
-            grt_supervised_destroy(&run);
-        } else {
-            TEST_REFUSED(create(&c, false, &w), GRT_NO_MEMORY, "may be taken");
-        }
-        assert_int_equal(w.news[GRT_RUN_NEWS_NOTE], trials[i].text != NULL);
-        assert_true(!trials[i].text ||
-                    (strstr(w.text, trials[i].text) && strstr(w.text, "(cache: ram)")));
-        grt_dev_destroy(&test.dev);
-    }
-    test.dev = usual;
     run_kit_end();
 }
 
@@ -465,10 +250,10 @@ static void models(void **state) {
     const enum grt_make makes[] = {GRT_MAKE_CLASSIFICATION, GRT_MAKE_POINTS};
     for (uint32_t i = 0; i < 2; i++) {
         run_kit_begin(makes[i]);
-        struct watch w = {0};
+        struct run_kit_watch w = {0};
         struct grt_config c =
             run_kit_config("run", PAIRS("normalize=true", "learning_rate=0.01", "precision=f16"));
-        assert_int_equal(train(&c, false, &w), GRT_ENDED_EPOCHS);
+        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
         assert_true(w.last_loss < w.first_loss);
         assert_true(i == 0 ? w.accuracy > 0.4 : w.accuracy < 0);
         struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
@@ -601,10 +386,10 @@ static void work_ahead(void **state) {
 static void numbers_come_back(void **state) {
     (void)state;
     run_kit_begin(GRT_MAKE_REGRESSION);
-    struct watch w = {.stop_at = 20};
+    struct run_kit_watch w = {.stop_at = 20};
     static const char *const lines[] = {"patience=9", "epochs=3", "schedule=plateau"};
     struct grt_config c = run_kit_config("run", PAIRS(lines[0], lines[1], lines[2]));
-    assert_int_equal(train(&c, false, &w), GRT_ENDED_SIGNAL);
+    assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_SIGNAL);
     struct grt_archive *archive = grt_checkpoint_newest(c.checkpoint_dir);
     assert_non_null(archive);
     assert_true(grt_archive_set_real(archive, "epoch_loss", 12.5) &&
@@ -619,8 +404,8 @@ static void numbers_come_back(void **state) {
                 grt_archive_set_whole(archive, "plateau_bad", 2));
     for (int other = 0; other < 2; other++) {
         assert_true(!other || grt_archive_set_text(archive, "best_metric", "accuracy"));
-        struct watch v = {0};
-        struct grt_supervised *run = create(&c, false, &v);
+        struct run_kit_watch v = {0};
+        struct grt_supervised *run = run_kit_create(&c, false, &v);
         struct grt_run_place place;
         double spent = 0;
         assert_non_null(run);
@@ -674,10 +459,10 @@ static void means_of_an_evaluation(void **state) {
 static void plateaus_behind_a_rollback(void **state) {
     (void)state;
     run_kit_begin(GRT_MAKE_REGRESSION);
-    struct watch w = {0};
+    struct run_kit_watch w = {0};
     struct grt_config c = run_kit_config(
         "run", PAIRS("schedule=plateau", "plateau_patience=0", "plateau_factor=0.5"));
-    struct grt_supervised *run = create(&c, false, &w);
+    struct grt_supervised *run = run_kit_create(&c, false, &w);
     struct grt_learn_state s;
     assert_non_null(run);
     assert_true(grt_learner_state(run->learner, &s));
@@ -704,11 +489,8 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(batches_in_pieces),
     TEST_CASE(lives_of_workers),
     TEST_CASE(nonfinite),
-    TEST_CASE(short_memory),
-    TEST_CASE(caches_that_do_not_fit),
     TEST_CASE(models),
     TEST_CASE(work_ahead),
-    TEST_CASE(short_memory_of_sums),
     TEST_CASE(numbers_come_back),
     TEST_CASE(plateaus_behind_a_rollback),
     TEST_CASE(means_of_an_evaluation),
