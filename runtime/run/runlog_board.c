@@ -134,7 +134,8 @@ void grt_runlog_histogram(struct grt_runlog *log, uint64_t step, const char *nam
     }
     struct message limits = {0}, bins = {0};
     for (uint32_t i = 0; i < BINS; i++) {
-        double limit = i + 1 < BINS ? least + width * (i + 1) : fmax(most, least + width);
+        // The last one is exact; of numbers that are all alike the bins go on.
+        double limit = i + 1 < BINS || most == least ? least + width * (i + 1) : most;
         uint64_t bits[2];
         memcpy(&bits[0], &limit, sizeof bits[0]);
         memcpy(&bits[1], &counts[i], sizeof bits[1]);

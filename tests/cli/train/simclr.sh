@@ -115,6 +115,11 @@ pixels = share(flat[0], f["y"][:], flat[1], f["test/y"][:])
 assert abs(rows["learned"] - learned) < one and abs(rows["raw pixels"] - pixels) < one, (rows, learned, pixels)
 assert sys.argv[1] == "0" or rows["learned"] > max(rows["raw pixels"], rows["untrained"]) + 0.15, rows
 PY
+# The network as it was drawn is the same one, however long it was trained since.
+expect 0 eval knn --data shapes.h5 --checkpoint never --k 20 --format csv
+for row in untrained 'raw pixels'; do
+    [ "$(grep "^$row," out | cut -d, -f1-5)" = "$(grep "^$row," knn.csv | cut -d, -f1-5)" ] || wrong "$row: $(cat out knn.csv)"
+done
 expect 0 eval linear --data shapes.h5 --checkpoint learnt --epochs 20 --format csv
 said '^learned,'
 said '^untrained,'

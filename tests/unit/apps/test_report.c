@@ -88,6 +88,55 @@ static void test_winners(void **state) {
     report_finish(&r);
 }
 
+// A and B lead once each. By hand: A has 1 and 1/2 of the best, B 0.9 and 1, so B is first by its
+// mean of sqrt(0.9); C leads nowhere and is last, though its rows come first. Where all is alike,
+// the first to come is first. What failed its check is no rival.
+static void test_order_of_standings(void **state) {
+    struct report r;
+    struct report_summary s;
+    (void)state;
+    report_init(&r);
+    read_good(&r, "c",
+              HEAD("C", "2026-01-01T00:00:00Z") GEMM("8x8x8", "9.5", "0")
+                  GEMM("64x64x64", "19.9", "0"),
+              false);
+    read_good(&r, "a",
+              HEAD("A", "2026-01-01T00:00:00Z") GEMM("8x8x8", "10", "0")
+                  GEMM("64x64x64", "10", "0"),
+              false);
+    read_good(&r, "b",
+              HEAD("B", "2026-01-01T00:00:00Z") GEMM("8x8x8", "9", "0") GEMM("64x64x64", "20", "0"),
+              false);
+    read_good(&r, "d",
+              HEAD("D", "2026-01-01T00:00:00Z") "{\"kind\":\"gemm\",\"shape\":\"8x8x8\","
+                                                "\"gflop_per_s\":99,\"check\":\"failed\"}\n",
+              false);
+    report_settle(&r);
+    assert_true(report_summarize(&r, &s));
+    const struct report_lead *lead = &s.leads[0];
+    static const char *const order[] = {"B", "A", "C"};
+    assert_int_equal(lead->count, 3);
+    for (size_t i = 0; i < lead->count; i++) {
+        assert_string_equal(r.contenders[lead->standings[i].contender].name, order[i]);
+        assert_int_equal(lead->standings[i].leads, i < 2);
+        assert_int_equal(lead->standings[i].cases, 2);
+    }
+    near_to(lead->standings[0].relative, sqrt(0.9));
+    near_to(lead->standings[1].relative, sqrt(0.5));
+    near_to(lead->times, 20 / 19.9);  // B's lead, where it leads: over C
+    near_to(lead->most, 20 / 19.9);
+    assert_string_equal(lead->most_of->subject, "64x64x64 f32");
+    report_finish(&r);
+    report_init(&r);
+    read_good(&r, "z", HEAD("Z", "2026-01-01T00:00:00Z") GEMM("8x8x8", "7", "0"), false);
+    read_good(&r, "y", HEAD("Y", "2026-01-01T00:00:00Z") GEMM("8x8x8", "7", "0"), false);
+    report_settle(&r);
+    assert_true(report_summarize(&r, &s));
+    assert_string_equal(r.contenders[s.leads[0].standings[0].contender].name, "Z");
+    near_to(s.leads[0].times, 1);
+    report_finish(&r);
+}
+
 // The newest file counts, though an older one is faster; within one, the best variant.
 static void test_newest(void **state) {
     struct report r;
@@ -285,6 +334,40 @@ static void test_log(void **state) {
     report_finish(&r);
 }
 
+// Rows `evaluate` alone: another run begins where steps fall, or with another seed, and not where a
+// step is told again or where a row of training is behind one.
+static void test_log_of_rows(void **state) {
+    struct report r;
+    (void)state;
+    report_init(&r);
+    read_good(&r, "cut/log.jsonl",
+              "{\"event\":\"evaluate\",\"step\":2,\"loss\":5,\"seconds\":1}\n"
+              "{\"event\":\"evaluate\",\"step\":2,\"loss\":4,\"seconds\":1}\n"
+              "{\"event\":\"evaluate\",\"step\":4,\"loss\":3,\"seconds\":2}\n"
+              "{\"event\":\"train\",\"step\":3,\"loss\":6,\"seconds\":1.5}\n"
+              "{\"event\":\"train\",\"step\":3,\"loss\":7,\"seconds\":1.5}\n"
+              "{\"event\":\"evaluate\",\"step\":3,\"loss\":9,\"seconds\":1}\n"
+              "{\"event\":\"evaluate\",\"step\":5,\"loss\":8,\"seconds\":3,\"seed\":2}\n",
+              false);
+    static const struct {
+        const char *what, *name;
+        size_t count;
+        double last;
+    } curves[] = {{"loss", "", 3, 3}, {"training loss", "", 2, 7}, {"loss", "", 1, 9},
+                  {"loss", "seed 2", 1, 8}};
+    assert_int_equal(r.curve_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(r.curves[i].what, curves[i].what);
+        assert_string_equal(r.curves[i].name, curves[i].name);
+        assert_string_equal(r.curves[i].group, "training");
+        assert_int_equal(r.curves[i].count, curves[i].count);
+        near_to(r.curves[i].points[curves[i].count - 1].value, curves[i].last);
+    }
+    assert_int_equal(r.contender_count, 1);
+    assert_string_equal(r.contenders[0].name, "log.jsonl");
+    report_finish(&r);
+}
+
 // A log says no API: its curve goes to the contender of the same device, and colours to those with
 // the most figures.
 static void test_colors(void **state) {
@@ -478,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_log),           cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bounds),        cmocka_unit_test(test_texts),
         cmocka_unit_test(test_colors),        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_log_of_rows),   cmocka_unit_test(test_order_of_standings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

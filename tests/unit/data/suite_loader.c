@@ -306,6 +306,152 @@ static void held_batches(void **state) {
     grt_dataset_close(&data);
 }
 
+// What an epoch has: rows behind the last whole batch, or step of all ranks, are left out or not;
+// and the memory of its batches.
+static void sizes_of_an_epoch(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t batch;
+        uint64_t limit;
+        struct grt_loader_share share;
+        struct {
+            uint64_t rows, batches;
+        } kept, dropped;
+    } epochs[] = {
+        {64, 0, {0, 0, 0}, {500, 8}, {448, 7}},   {50, 0, {0, 0, 0}, {500, 10}, {500, 10}},
+        {64, 100, {0, 0, 0}, {100, 2}, {64, 1}},  {50, 0, {0, 2, 4}, {500, 6}, {400, 4}},
+        {50, 0, {2, 2, 4}, {500, 6}, {400, 4}},   {64, 0, {1, 1, 3}, {500, 3}, {384, 2}},
+        {50, 450, {0, 2, 4}, {450, 6}, {400, 4}},
+    };
+    struct grt_dataset *data =
+        grt_dataset_open(grt_dataset_desc(.path = make("sizes.h5", 0), .seed = 1));
+    assert_non_null(data);
+    for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
+        for (int drop = 0; drop < 2; drop++) {
+            for (int ram = 0; ram < 2; ram++) {
+                struct grt_loader *loader = grt_loader_create(grt_loader_desc(
+                    .data = data, .part = GRT_PART_ALL, .batch = epochs[i].batch,
+                    .limit = epochs[i].limit, .share = epochs[i].share, .drop_last = drop > 0,
+                    .held = 3, .cache = ram ? GRT_CACHE_RAM : GRT_CACHE_NONE));
+                assert_non_null(loader);
+                struct grt_loader_info info = grt_loader_info(loader);
+                uint64_t batch = epochs[i].batch;
+                assert_int_equal(info.rows, drop ? epochs[i].dropped.rows : epochs[i].kept.rows);
+                assert_int_equal(info.batches_per_epoch,
+                                 drop ? epochs[i].dropped.batches : epochs[i].kept.batches);
+                // Inputs and targets of a batch begin at multiples of 256 bytes.
+                uint64_t x = (batch * FEATURES * 4 + 255) / 256, y = (batch * 4 + 255) / 256;
+                assert_int_equal(info.host_bytes,
+                                 3 * 256 * (x + y) + (ram ? ROWS * (FEATURES + 1) * 4 : 0));
+                assert_int_equal(info.device_bytes, 0);
+                grt_loader_destroy(&loader);
+            }
+        }
+    }
+    grt_dataset_close(&data);
+}
+
+// Rows that were brought to memory or to the device are there until the last loader of them has
+// ended, and nobody reads the file again.
+static void kept_until_the_last(void **state) {
+    (void)state;
+    const char *path = make("kept.h5", 0);
+    struct grt_dataset *data = open_split(path);
+    struct grt_loader_desc desc = {
+        .data = data, .batch = 400, .dev = test.dev, .shuffle = true, .seed = 3};
+    float *want = stream(&desc, 2);
+    desc.cache = GRT_CACHE_RAM;
+    struct grt_loader *first = grt_loader_create(&desc);
+    desc.cache = GRT_CACHE_DEVICE;
+    struct grt_loader *second = grt_loader_create(&desc), *third = grt_loader_create(&desc);
+    desc.cache = GRT_CACHE_RAM;
+    struct grt_loader *last = grt_loader_create(&desc);
+    assert_true(first && second && third && last);
+    assert_int_equal(grt_loader_info(third).device_bytes, ROWS * (FEATURES + 1) * 4);
+    grt_loader_destroy(&first);
+    grt_loader_destroy(&second);
+    assert_int_equal(truncate(path, 4096), 0);
+    for (int epoch = 0; epoch < 2; epoch++) {
+        struct grt_batch batch;
+        assert_true(grt_loader_next(last, &batch));
+        assert_memory_equal(batch.x, want + (size_t)epoch * 400 * (FEATURES + 1),
+                            400 * FEATURES * 4);
+        grt_loader_release(last, &batch);
+    }
+    struct grt_tensor x, y;
+    struct grt_range norm;
+    uint32_t rows[400];
+    float numbers[ROWS * FEATURES];
+    assert_true(grt_loader_device(third, &x, &y, &norm));
+    assert_true(grt_loader_order(third, 0, 0, 400, rows));
+    assert_true(grt_buf_read(x.range.buf, x.range.offset, numbers, sizeof numbers));
+    for (int i = 0; i < 400; i++) {
+        assert_memory_equal(numbers + rows[i] * FEATURES, want + (size_t)i * FEATURES,
+                            FEATURES * 4);
+    }
+    grt_loader_destroy(&last);
+    grt_loader_destroy(&third);
+    free(want);
+    grt_dataset_close(&data);
+}
+
+static hsize_t stored_bytes(const char *path, const char *name) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t set = H5Dopen2(file, name, H5P_DEFAULT);
+    hsize_t bytes = H5Dget_storage_size(set);
+    H5Dclose(set);
+    H5Fclose(file);
+    return bytes;
+}
+
+// What a loader is measured by: as many rows as batches have, and every byte of the file that they
+// lie in, of each column of chunks; chunks of a compressed array once.
+static void rows_read_as_they_are(void **state) {
+    (void)state;
+    static const struct {
+        struct data_kit_set x;
+        uint64_t row_bytes;  // of x, where it is not compressed
+    } files[] = {
+        {{.name = "x", .shape = {30, 5}}, 20},
+        {{.name = "x", .shape = {30, 5}, .chunk = {7, 2}}, 3 * 8},  // the last column is half empty
+        {{.name = "x", .shape = {30, 5}, .chunk = {7, 5}, .deflate = 1}, 0},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = data_kit_path("raw.h5");
+        data_kit_write(path, true, &files[i].x);
+        data_kit_write(path, false, &(struct data_kit_set){.name = "y", .shape = {30, 1}});
+        struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
+        assert_non_null(data);
+        struct grt_loader *loader = data_kit_load(data, 7);
+        for (uint32_t threads = 1; threads < 4; threads += 2) {
+            for (uint64_t batches = 0; batches < 7; batches += 2) {
+                struct grt_loader_raw raw = {0};
+                assert_true(grt_loader_raw(loader, threads, batches, &raw));
+                // Five batches an epoch, the last of two rows.
+                bool all = batches == 0 || batches == 6 || files[i].x.deflate;
+                uint64_t next = grt_loader_info(loader).slots, rows = all ? 30 : 0;
+                for (uint64_t b = 0; !all && b < batches; b++) {
+                    rows += (next + b) % 5 == 4 ? 2 : 7;
+                }
+                assert_int_equal(raw.rows, rows);
+                assert_int_equal(
+                    raw.bytes,
+                    rows * 4 + (files[i].x.deflate ? stored_bytes(path, "x")
+                                                   : rows * files[i].row_bytes));
+                assert_true(raw.seconds > 0);
+            }
+        }
+        // The loader is where it was.
+        struct grt_batch batch;
+        assert_true(grt_loader_next(loader, &batch));
+        assert_int_equal(batch.position.batch, 0);
+        grt_loader_release(loader, &batch);
+        TEST_REFUSED(grt_loader_raw(loader, 1, 0, NULL), GRT_INVALID, "grt_loader_raw");
+        grt_loader_destroy(&loader);
+        grt_dataset_close(&data);
+    }
+}
+
 // ---- signals ----
 
 enum { MOST_THREADS = 512 };
@@ -392,6 +538,9 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(rows_on_the_device),
     DATA_CASE(truncated_while_reading),
     DATA_CASE(held_batches),
+    DATA_CASE(sizes_of_an_epoch),
+    DATA_CASE(kept_until_the_last),
+    DATA_CASE(rows_read_as_they_are),
     DATA_CASE(workers_take_no_signals),
 };
 TEST_SUITE(loader, true, cases);

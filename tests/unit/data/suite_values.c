@@ -192,6 +192,54 @@ static void numbers_too_close_for_f32(void **state) {
     grt_dataset_close(&data);
 }
 
+// Which columns are told of: those of which fewer than half of the values stay apart, inputs as
+// targets; weights of samples, which nobody learns, never.
+static void which_numbers_are_too_close(void **state) {
+    (void)state;
+    enum { N = 40 };
+    static const struct {
+        int apart;         // values that f32 tells apart
+        bool target, fits; // the column is a target; nothing is told
+        const char *told;
+    } trials[] = {
+        {20, false, true, NULL},
+        {19, false, false, "f32 tells 19 of 40 values apart in input column 1 (by a sample of rows; "
+                           "such columns: 1); normalize: true keeps them apart"},
+        {20, true, true, NULL},
+        {19, true, false, "f32 tells 19 of 40 values apart in target column 1 (by a sample of "
+                          "rows; such columns: 2); subtract an offset from it in the file"},
+    };
+    for (size_t k = 0; k < sizeof trials / sizeof *trials; k++) {
+        double x[N][2], y[N][3], w[N];
+        for (int i = 0; i < N; i++) {
+            // Steps of f32 are 64 there; the values within one differ by 1.
+            int step = i < trials[k].apart ? i : trials[k].apart - 1;
+            double close = 1e9 + 64.0 * step + (i - step);
+            x[i][0] = y[i][0] = i;
+            x[i][1] = trials[k].target ? i : close;
+            y[i][1] = y[i][2] = trials[k].target ? close : i;
+            w[i] = 1e9 + i;
+        }
+        const char *path = data_kit_path("half.h5");
+        struct data_kit_set set = {
+            .name = "x", .type = H5T_IEEE_F64LE, .shape = {N, 2}, .data = x};
+        data_kit_write(path, true, &set);
+        set = (struct data_kit_set){
+            .name = "y", .type = H5T_IEEE_F64LE, .shape = {N, 3}, .data = y};
+        data_kit_write(path, false, &set);
+        set = (struct data_kit_set){.name = "w", .type = H5T_IEEE_F64LE, .shape = {N}, .data = w};
+        data_kit_write(path, false, &set);
+        uint32_t before = test_log.lines[GRT_LOG_WARN];
+        test_log.quiet = true;
+        struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path, .weights = "w"));
+        test_log.quiet = false;
+        assert_non_null(data);
+        assert_int_equal(test_log.lines[GRT_LOG_WARN] - before, !trials[k].fits);
+        assert_true(trials[k].fits || strstr(test_log.newest, trials[k].told));
+        grt_dataset_close(&data);
+    }
+}
+
 static void targets_that_are_no_shares(void **state) {
     (void)state;
     const char *path = data_kit_path("shares.h5");
@@ -316,6 +364,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
     DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
     DATA_CASE(targets_that_are_no_shares),    DATA_CASE(rows_of_other_ranks),
-    DATA_CASE(weights_of_any_unit),
+    DATA_CASE(weights_of_any_unit),           DATA_CASE(which_numbers_are_too_close),
 };
 TEST_SUITE(values, false, cases);

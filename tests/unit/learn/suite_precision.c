@@ -258,6 +258,42 @@ static void nonfinite_activations(void **state) {
     }
 }
 
+// One sample of a step makes a hidden layer infinite: it is found in whichever micro-batch it is,
+// the short last one too.
+static void nonfinite_in_any_part(void **state) {
+    (void)state;
+    struct learn_desc d = learn_small(GRT_F32);
+    d.accumulate = 5;
+    struct learn l = learn_begin(&d, LEARN_BATCH);
+    uint32_t inputs = d.model.inputs;
+    const struct grt_tensor x = {.range = {l.x, 0, grt_buf_size(l.x)},
+                                 .dtype = GRT_F32,
+                                 .rank = 2,
+                                 .shape = {LEARN_BATCH, inputs}};
+    const struct grt_tensor y = {.range = {l.y, 0, grt_buf_size(l.y)},
+                                 .dtype = GRT_F32,
+                                 .rank = 2,
+                                 .shape = {LEARN_BATCH, d.model.outputs}};
+    const struct grt_tensor *w = grt_learner_tensor(l.learner, GRT_TENSOR_PARAM, 0, NULL);
+    float *numbers = learn_read(w), *samples = grt_buf_host(l.x);
+    for (uint64_t i = 0; i < grt_tensor_count(w); i++) {
+        numbers[i] = 1e20f;
+    }
+    assert_true(grt_buf_write(w->range.buf, w->range.offset, numbers, grt_tensor_bytes(w)));
+    free(numbers);
+    char name[64] = "";
+    assert_false(grt_learner_find_nonfinite(l.learner, &x, &y, name, sizeof name));
+    static const uint32_t places[] = {0, 4, 5, 19, 20, LEARN_BATCH - 1};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        float *at = &samples[places[i] * inputs], before = *at;
+        *at = 1e30f;
+        assert_true(grt_learner_find_nonfinite(l.learner, &x, &y, name, sizeof name));
+        assert_string_equal(name, "activations of layers.0");
+        *at = before;
+    }
+    learn_end(&l);
+}
+
 static double number_loss(enum grt_loss loss, double y, double target) {
     double off = fabs(y - target);
     switch (loss) {
@@ -310,6 +346,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(evaluations_are_means), TEST_CASE(fused_as_layers),
     TEST_CASE(mixed_precision),       TEST_CASE(overflow),
     TEST_CASE(overflow_fused),        TEST_CASE(nonfinite),
-    TEST_CASE(nonfinite_activations),
+    TEST_CASE(nonfinite_activations), TEST_CASE(nonfinite_in_any_part),
 };
 TEST_SUITE(precision, true, cases);

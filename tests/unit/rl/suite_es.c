@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpurt/es.h"
 #include "gpurt/rollout.h"
+#include "rl/es_parts.h"
 
 #define SEED 77u
 #define ITERATION 5u
@@ -382,8 +384,89 @@ static void what_hardly_moves(void **state) {
     update_end(&u);
 }
 
+// ---- whole iterations ----
+
+static double *doubles_of(const struct grt_tensor *tensor) {
+    uint64_t count = grt_tensor_count(tensor);
+    float *numbers = test_alloc(count * sizeof *numbers);
+    double *wide = test_alloc(count * sizeof *wide);
+    assert_true(grt_es_read(tensor, numbers));
+    for (uint64_t i = 0; i < count; i++) {
+        wide[i] = (double)numbers[i];
+    }
+    free(numbers);
+    return wide;
+}
+
+// Two iterations of a learner: policy and moments follow from the returns that it tells and the
+// noise of its seed. Adam's step hides how long a gradient is; its moments do not.
+static void iterations_follow_the_formulas(void **state) {
+    (void)state;
+    enum { FEW = 5, BEST = 2, STEPS = 20 };
+    const double noise = 0.25, step = 0.05;
+    for (int algo = 0; algo < GRT_ES_ALGO_COUNT; algo++) {
+        struct grt_es *es =
+            grt_es_create(test.dev, &(struct grt_es_desc){.env = grt_env_find("pendulum"),
+                                                          .algo = (enum grt_es_algo)algo,
+                                                          .policy = {.bias = true},
+                                                          .num_envs = 3,
+                                                          .num_dirs = FEW,
+                                                          .dir_chunk = 2,
+                                                          .top_dirs = BEST,
+                                                          .episode_length = STEPS,
+                                                          .noise_std = (float)noise,
+                                                          .step_size = (float)step,
+                                                          .seed = SEED});
+        assert_non_null(es);
+        bool ranks = algo == GRT_ES_RANKS;
+        uint64_t count = grt_tensor_count(es->theta);
+        struct test_compare c = test_compare(test.dev, "iterations, %s", ranks ? "ranks" : "ars");
+        for (int iteration = 0; iteration < 2; iteration++) {
+            double *theta = doubles_of(es->theta), *moments = doubles_of(es->moments);
+            struct grt_es_report report;
+            float told[2 * FEW];
+            double returns[2 * FEW], weight[FEW];
+            bool used[FEW];
+            assert_true(grt_es_iterate(es, &report) && grt_es_returns(es, told));
+            for (int i = 0; i < 2 * FEW; i++) {
+                returns[i] = (double)told[i];
+            }
+            oracle_ars_weights(returns, FEW, BEST, weight, used);
+            double scale = oracle_ars_scale(returns, used, FEW, step);
+            if (ranks) {
+                oracle_es_weights(returns, FEW, weight);
+                scale = 1 / (2 * FEW * noise);
+            }
+            double *now = doubles_of(es->theta), *after = doubles_of(es->moments);
+            for (uint32_t i = 0; i < count; i++) {
+                double g = 0, size = 0, m = moments[i], v = moments[count + i];
+                for (uint32_t d = 0; d < FEW; d++) {
+                    double term = weight[d] * oracle_es_noise(SEED, (uint32_t)iteration, d, i);
+                    g += scale * term;
+                    size += scale * fabs(term);
+                }
+                double want = ranks ? oracle_es_adam(theta[i], g, &m, &v, step, iteration + 1)
+                                    : theta[i] + g;
+                double off = 1e-5 * (ranks ? step * (1 + size / fabs(g)) : size);
+                test_compare_value(&c, i, (float)now[i],
+                                   (struct oracle_value){want, off + 1e-6 * fabs(want)});
+                test_compare_value(&c, i, (float)after[i], (struct oracle_value){m, 1e-5 * size});
+                test_compare_value(&c, i, (float)after[count + i],
+                                   (struct oracle_value){v, 1e-5 * size * size});
+            }
+            free(theta);
+            free(moments);
+            free(now);
+            free(after);
+        }
+        test_compare_end(&c);
+        grt_es_destroy(&es);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sides_are_opposites), TEST_CASE(moments_of_noise),  TEST_CASE(ars_update),
-    TEST_CASE(rank_update),         TEST_CASE(what_hardly_moves),
+    TEST_CASE(sides_are_opposites), TEST_CASE(moments_of_noise),
+    TEST_CASE(ars_update),          TEST_CASE(rank_update),
+    TEST_CASE(what_hardly_moves),   TEST_CASE(iterations_follow_the_formulas),
 };
 TEST_SUITE(es, true, cases);

@@ -140,10 +140,76 @@ static void batches_of_few_rows(void **state) {
     run_kit_end();
 }
 
+// ---- rows of steps ----
+
+enum { STEPS = 34, FIELDS = 6 };
+static const enum grt_run_field told_fields[FIELDS] = {GRT_FIELD_LOSS,       GRT_FIELD_GRAD_NORM,
+                                                       GRT_FIELD_LR,         GRT_FIELD_EPOCH,
+                                                       GRT_FIELD_LOSS_SCALE, GRT_FIELD_SKIPPED};
+
+struct told {
+    double numbers[STEPS + 1][FIELDS];
+    uint32_t count;
+};
+
+static void on_step(void *context, const struct grt_run_report *r) {
+    struct told *told = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_TRAIN) {
+        assert_true(r->step >= 1 && r->step <= STEPS);
+        told->count++;
+        for (int i = 0; i < FIELDS; i++) {
+            assert_true(grt_run_row_has(r->row, told_fields[i]));
+            told->numbers[r->step][i] = r->row->numbers[told_fields[i]];
+        }
+    }
+}
+
+// Steps are settled many at a time, or one by one: the row of each is the same. The scale of the
+// loss falls with steps that are left out and rises behind good ones.
+static void rows_of_steps_told_at_once(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    static struct told told[2];
+    for (int one = 0; one < 2; one++) {
+        struct grt_config c =
+            run_kit_config(one ? "one" : "many", PAIRS("precision=f16", "loss_scale=67108864",
+                                                       "growth_interval=3", "log_interval=1"));
+        told[one] = (struct told){.count = 0};
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                                .config = &c,
+                                                                .lockstep = one > 0,
+                                                                .report = on_step,
+                                                                .context = &told[one]});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+        assert_int_equal(told[one].count, STEPS);
+    }
+    uint32_t falls = 0, rises = 0;
+    for (int step = 1; step <= STEPS; step++) {
+        const double *many = told[0].numbers[step], *alone = told[1].numbers[step];
+        for (int i = 0; i < FIELDS; i++) {
+            // A step that is left out has no norm.
+            if (many[i] != alone[i] && !(isnan(many[i]) && isnan(alone[i]))) {
+                fail_msg("step %d, number %d: %g and, alone, %g", step, i, many[i], alone[i]);
+            }
+        }
+        double before = step > 1 ? told[0].numbers[step - 1][4] : 67108864;
+        double left_out = many[5] - (step > 1 ? told[0].numbers[step - 1][5] : 0);
+        falls += many[4] == before / 2 && left_out == 1;
+        rises += many[4] == 2 * before && left_out == 0;
+        assert_true(many[4] == before || many[4] == before / 2 || many[4] == 2 * before);
+    }
+    assert_true(falls >= 3 && rises >= 2);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(batches_of_few_rows),
     TEST_CASE(the_best_is_not_the_last),
     TEST_CASE(short_batches_count_by_their_rows),
     TEST_CASE(rows_left_out),
+    TEST_CASE(rows_of_steps_told_at_once),
 };
 TEST_SUITE(epochs, true, cases);

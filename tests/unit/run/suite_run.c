@@ -261,6 +261,71 @@ static void ends(void **state) {
     toy_leave();
 }
 
+// Any of several targets, on either side of its number and at it; one whose number an evaluation
+// does not have is never reached.
+static void targets(void **state) {
+    (void)state;
+    toy_enter();
+    const struct {
+        double sign;  // of scores, which are as large as the step
+        struct grt_run_target targets[2];
+        uint32_t count;
+        uint64_t step;  // 0: never
+    } trials[] = {
+        {1, {{.field = GRT_FIELD_RETURN, .value = 7.5}}, 1, 8},
+        {-1, {{.field = GRT_FIELD_RETURN, .value = -8, .below = true}}, 1, 8},
+        {-1, {{.field = GRT_FIELD_RETURN, .value = -8.5, .below = true}}, 1, 12},
+        {1, {{.field = GRT_FIELD_ACCURACY, .value = 0.5, .below = true}}, 1, 0},
+        {1, {{.field = GRT_FIELD_ACCURACY, .value = -1}}, 1, 0},
+        {1,
+         {{.field = GRT_FIELD_ACCURACY, .value = -1}, {.field = GRT_FIELD_RETURN, .value = 12}},
+         2,
+         12},
+        {1,
+         {{.field = GRT_FIELD_RETURN, .value = 16}, {.field = GRT_FIELD_RETURN, .value = 4}},
+         2,
+         4},
+    };
+    for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
+        char name[16];
+        struct toy t = {0};
+        struct grt_run_start start = {
+            .steps = 18, .evaluate_every = 4, .target_count = trials[i].count};
+        memcpy(start.targets, trials[i].targets, sizeof trials[i].targets);
+        snprintf(name, sizeof name, "target%u", (unsigned)i);
+        for (int step = 0; step < TOY_MOST; step++) {
+            t.scores[step] = trials[i].sign * step;
+        }
+        enum grt_ending ended = toy_go(&t, (struct grt_run_desc){.dir = toy_path(name)}, start);
+        assert_int_equal(ended, trials[i].step ? GRT_ENDED_UNTIL : GRT_ENDED_ITERATIONS);
+        assert_int_equal(t.step, trials[i].step ? trials[i].step : 18);
+    }
+    toy_leave();
+}
+
+// What another folder has as its best stays there: in a new one the first evaluation is the best,
+// however much worse.
+static void best_of_another_folder(void **state) {
+    (void)state;
+    toy_enter();
+    struct toy t = {.scores = {[2] = 9, [4] = 8}};
+    struct grt_run_start start = {.steps = 4, .evaluate_every = 2};
+    assert_int_equal(toy_go(&t, (struct grt_run_desc){.dir = toy_path("old")}, start),
+                     GRT_ENDED_ITERATIONS);
+    struct grt_archive *newest = grt_checkpoint_newest(toy_path("old"));
+    assert_non_null(newest);
+    start.from = newest;
+    start.steps = 10;
+    struct toy rest = {.scores = {[6] = 3, [8] = 5, [10] = 4}};
+    assert_int_equal(toy_go(&rest, (struct grt_run_desc){.dir = toy_path("new")}, start),
+                     GRT_ENDED_ITERATIONS);
+    assert_int_equal(rest.best_step, 8);
+    assert_int_equal(toy_step_in(toy_path("new/best.h5")), 8);
+    assert_int_equal(toy_step_in(toy_path("old/best.h5")), 2);
+    grt_archive_destroy(&newest);
+    toy_leave();
+}
+
 // One file, and the best beside it; what an earlier run has left is moved aside.
 static void one_file(void **state) {
     (void)state;
@@ -497,6 +562,8 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(seconds_add_up),
     TEST_CASE(stopped_anywhere),
     TEST_CASE(ends),
+    TEST_CASE(targets),
+    TEST_CASE(best_of_another_folder),
     TEST_CASE(one_file),
     TEST_CASE(the_best_is_behind),
     TEST_CASE(nonfinite),

@@ -181,6 +181,20 @@ static uint32_t read_events(const char *path, struct scalar *scalars) {
 
 // ---- rows ----
 
+static void find_events(const char *board, char *path, size_t capacity) {
+    DIR *dir = opendir(board);
+    uint32_t files = 0;
+    assert_non_null(dir);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0) {
+            snprintf(path, capacity, "%.200s/%.200s", board, entry->d_name);
+            files++;
+        }
+    }
+    closedir(dir);
+    assert_int_equal(files, 1);
+}
+
 static void rows(void **state) {
     (void)state;
     char folder[] = "/tmp/gpurt-runlog-XXXXXX";
@@ -201,17 +215,7 @@ static void rows(void **state) {
     grt_runlog_destroy(&log);
     assert_null(log);
 
-    DIR *dir = opendir(board);
-    assert_non_null(dir);
-    uint32_t files = 0;
-    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
-        if (strncmp(entry->d_name, "events.out.tfevents.", 20) == 0) {
-            snprintf(events, sizeof events, "%s/%s", board, entry->d_name);
-            files++;
-        }
-    }
-    closedir(dir);
-    assert_int_equal(files, 1);
+    find_events(board, events, sizeof events);
     struct scalar scalars[8] = {0};
     assert_int_equal(read_events(events, scalars), 4);
     assert_string_equal(scalars[0].tag, "train/loss");
@@ -255,6 +259,77 @@ static void rows(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+// ---- histograms ----
+
+// The bytes of a HistogramProto: five doubles, then 30 ends of bins and what is in each.
+static size_t histogram_bytes(const double heads[5], const double *ends, const double *counts,
+                              unsigned char *bytes) {
+    size_t size = 0;
+    for (unsigned char i = 0; i < 5; i++) {
+        bytes[size++] = (unsigned char)((i + 1) << 3 | 1);
+        memcpy(bytes + size, &heads[i], 8);
+        size += 8;
+    }
+    for (unsigned char i = 6; i < 8; i++) {
+        const unsigned char head[] = {(unsigned char)(i << 3 | 2), 240, 1};  // 30 * 8 = 240
+        memcpy(bytes + size, head, 3);
+        memcpy(bytes + size + 3, i == 6 ? ends : counts, 240);
+        size += 243;
+    }
+    return size;
+}
+
+static bool has_bytes(const unsigned char *in, size_t size, const unsigned char *part,
+                      size_t length) {
+    bool found = false;
+    for (size_t at = 0; at + length <= size && !found; at++) {
+        found = memcmp(in + at, part, length) == 0;
+    }
+    return found;
+}
+
+// Numbers that are not finite are in no bin, and count nowhere; numbers that are all alike have
+// bins that rise too; of none there is no histogram.
+static void histograms(void **state) {
+    (void)state;
+    char folder[] = "/tmp/gpurt-runlog-XXXXXX", path[512] = "", command[64];
+    assert_non_null(mkdtemp(folder));
+    struct grt_runlog *log = grt_runlog_create(grt_runlog_desc(.tensorboard = folder));
+    assert_non_null(log);
+    static const float numbers[] = {NAN, -1, INFINITY, 2, 0, 0.5f, -INFINITY, 2};
+    static const float same[] = {7, 7}, none[] = {NAN, INFINITY};
+    grt_runlog_histogram(log, 3, "some", numbers, 8);
+    grt_runlog_histogram(log, 3, "same", same, 2);
+    grt_runlog_histogram(log, 3, "none", none, 2);
+    assert_false(grt_runlog_failed(log));
+    grt_runlog_destroy(&log);
+    find_events(folder, path, sizeof path);
+    static unsigned char bytes[8192], wanted[1024];
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes, file);
+    fclose(file);
+    double ends[30], counts[30] = {[0] = 1, [10] = 1, [15] = 1, [29] = 2};
+    for (int i = 0; i < 30; i++) {
+        ends[i] = -1 + (3.0 / 30) * (i + 1);
+    }
+    ends[29] = 2;
+    const double heads[5] = {-1, 2, 5, 3.5, 9.25};
+    size_t length = histogram_bytes(heads, ends, counts, wanted);
+    assert_true(has_bytes(bytes, size, wanted, length));
+    double ends_of_one[30], counts_of_one[30] = {[0] = 2};
+    for (int i = 0; i < 30; i++) {
+        ends_of_one[i] = 7.0 + (i + 1);
+    }
+    const double heads_of_one[5] = {7, 7, 2, 14, 98};
+    length = histogram_bytes(heads_of_one, ends_of_one, counts_of_one, wanted);
+    assert_true(has_bytes(bytes, size, wanted, length));
+    assert_true(has_bytes(bytes, size, (const unsigned char *)"same", 4));
+    assert_false(has_bytes(bytes, size, (const unsigned char *)"none", 4));
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void refusals(void **state) {
     (void)state;
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
@@ -294,6 +369,7 @@ static void refusals(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(checksums),
     TEST_CASE(rows),
+    TEST_CASE(histograms),
     TEST_CASE(refusals),
 };
 TEST_SUITE(runlog, false, cases);
