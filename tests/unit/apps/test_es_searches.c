@@ -199,7 +199,8 @@ static void test_directions(void **state) {
     assert_true(fd >= 0);
     close(fd);
     begin(NULL);
-    struct grt_es *es = grt_es_create(NULL, &(struct grt_es_desc){.num_dirs = 2, .seed = 4294967295});
+    struct grt_es *es =
+        grt_es_create(NULL, &(struct grt_es_desc){.num_dirs = 2, .seed = 4294967295});
     struct es_directions d = {0};
     assert_true(es_directions_add(&d, es, 1));  // nobody asked for a file
     memcpy(said.returns, (const float[]){1, -0.1f, 16777217e10f, 0}, sizeof said.returns);

@@ -353,7 +353,9 @@ static void test_log_of_rows(void **state) {
         const char *what, *name;
         size_t count;
         double last;
-    } curves[] = {{"loss", "", 3, 3}, {"training loss", "", 2, 7}, {"loss", "", 1, 9},
+    } curves[] = {{"loss", "", 3, 3},
+                  {"training loss", "", 2, 7},
+                  {"loss", "", 1, 9},
                   {"loss", "seed 2", 1, 8}};
     assert_int_equal(r.curve_count, 4);
     for (size_t i = 0; i < 4; i++) {

@@ -329,10 +329,11 @@ static void sizes_of_an_epoch(void **state) {
     for (size_t i = 0; i < sizeof epochs / sizeof *epochs; i++) {
         for (int drop = 0; drop < 2; drop++) {
             for (int ram = 0; ram < 2; ram++) {
-                struct grt_loader *loader = grt_loader_create(grt_loader_desc(
-                    .data = data, .part = GRT_PART_ALL, .batch = epochs[i].batch,
-                    .limit = epochs[i].limit, .share = epochs[i].share, .drop_last = drop > 0,
-                    .held = 3, .cache = ram ? GRT_CACHE_RAM : GRT_CACHE_NONE));
+                struct grt_loader *loader = grt_loader_create(
+                    grt_loader_desc(.data = data, .part = GRT_PART_ALL, .batch = epochs[i].batch,
+                                    .limit = epochs[i].limit, .share = epochs[i].share,
+                                    .drop_last = drop > 0, .held = 3,
+                                    .cache = ram ? GRT_CACHE_RAM : GRT_CACHE_NONE));
                 assert_non_null(loader);
                 struct grt_loader_info info = grt_loader_info(loader);
                 uint64_t batch = epochs[i].batch;
@@ -434,10 +435,9 @@ static void rows_read_as_they_are(void **state) {
                     rows += (next + b) % 5 == 4 ? 2 : 7;
                 }
                 assert_int_equal(raw.rows, rows);
-                assert_int_equal(
-                    raw.bytes,
-                    rows * 4 + (files[i].x.deflate ? stored_bytes(path, "x")
-                                                   : rows * files[i].row_bytes));
+                assert_int_equal(raw.bytes,
+                                 rows * 4 + (files[i].x.deflate ? stored_bytes(path, "x")
+                                                                : rows * files[i].row_bytes));
                 assert_true(raw.seconds > 0);
             }
         }

@@ -198,16 +198,18 @@ static void which_numbers_are_too_close(void **state) {
     (void)state;
     enum { N = 40 };
     static const struct {
-        int apart;         // values that f32 tells apart
-        bool target, fits; // the column is a target; nothing is told
+        int apart;          // values that f32 tells apart
+        bool target, fits;  // the column is a target; nothing is told
         const char *told;
     } trials[] = {
         {20, false, true, NULL},
-        {19, false, false, "f32 tells 19 of 40 values apart in input column 1 (by a sample of rows; "
-                           "such columns: 1); normalize: true keeps them apart"},
+        {19, false, false,
+         "f32 tells 19 of 40 values apart in input column 1 (by a sample of rows; "
+         "such columns: 1); normalize: true keeps them apart"},
         {20, true, true, NULL},
-        {19, true, false, "f32 tells 19 of 40 values apart in target column 1 (by a sample of "
-                          "rows; such columns: 2); subtract an offset from it in the file"},
+        {19, true, false,
+         "f32 tells 19 of 40 values apart in target column 1 (by a sample of "
+         "rows; such columns: 2); subtract an offset from it in the file"},
     };
     for (size_t k = 0; k < sizeof trials / sizeof *trials; k++) {
         double x[N][2], y[N][3], w[N];
@@ -221,11 +223,10 @@ static void which_numbers_are_too_close(void **state) {
             w[i] = 1e9 + i;
         }
         const char *path = data_kit_path("half.h5");
-        struct data_kit_set set = {
-            .name = "x", .type = H5T_IEEE_F64LE, .shape = {N, 2}, .data = x};
+        struct data_kit_set set = {.name = "x", .type = H5T_IEEE_F64LE, .shape = {N, 2}, .data = x};
         data_kit_write(path, true, &set);
-        set = (struct data_kit_set){
-            .name = "y", .type = H5T_IEEE_F64LE, .shape = {N, 3}, .data = y};
+        set =
+            (struct data_kit_set){.name = "y", .type = H5T_IEEE_F64LE, .shape = {N, 3}, .data = y};
         data_kit_write(path, false, &set);
         set = (struct data_kit_set){.name = "w", .type = H5T_IEEE_F64LE, .shape = {N}, .data = w};
         data_kit_write(path, false, &set);

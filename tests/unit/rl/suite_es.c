@@ -445,8 +445,8 @@ static void iterations_follow_the_formulas(void **state) {
                     g += scale * term;
                     size += scale * fabs(term);
                 }
-                double want = ranks ? oracle_es_adam(theta[i], g, &m, &v, step, iteration + 1)
-                                    : theta[i] + g;
+                double want =
+                    ranks ? oracle_es_adam(theta[i], g, &m, &v, step, iteration + 1) : theta[i] + g;
                 double off = 1e-5 * (ranks ? step * (1 + size / fabs(g)) : size);
                 test_compare_value(&c, i, (float)now[i],
                                    (struct oracle_value){want, off + 1e-6 * fabs(want)});
