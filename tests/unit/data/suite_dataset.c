@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "data/file/tiles.h"
 #include "gpurt/direct.h"
 #include "gpurt/make.h"
 
@@ -434,7 +435,52 @@ static void tables_are_taken_once(void **state) {
     unlink(path);
 }
 
+// Fewer decoded chunks are kept than a file has: whatever the order they are asked for in, each is
+// the one that it was asked for, and one that is held stays where it is.
+static void chunks_that_make_room(void **state) {
+    (void)state;
+    enum { ROWS = 40, COLUMNS = 3, HIGH = 5, CHUNKS = ROWS / HIGH };
+    static const char *const names[] = {"x"};
+    const char *path = data_kit_path("room.h5");
+    data_kit_write(path, true,
+                   &(struct data_kit_set){.name = "x",
+                                          .type = H5T_IEEE_F32BE,
+                                          .shape = {ROWS, COLUMNS},
+                                          .chunk = {HIGH, COLUMNS},
+                                          .deflate = 1});
+    struct grt_file file;
+    struct grt_array array;
+    struct grt_fault fault = {0};
+    assert_true(grt_file_open(path, path, names, 1, &file, &array));
+    assert_int_equal(grt_array_tiles(&array), CHUNKS);
+    for (uint32_t kept = 1; kept <= CHUNKS; kept++) {
+        struct grt_tiles *tiles = grt_tiles_create(&array, file.fd, kept);
+        assert_non_null(tiles);
+        bool holds = kept > 1;
+        const unsigned char *held = holds ? grt_tiles_get(tiles, 3, &fault) : NULL;
+        for (uint32_t i = 0; i < 60; i++) {
+            uint64_t number = i < 20 ? i % CHUNKS : (uint64_t)i * i % CHUNKS;
+            const unsigned char *got = grt_tiles_get(tiles, number, &fault);
+            assert_non_null(got);
+            for (uint64_t k = 0; k < HIGH * COLUMNS; k++) {
+                float value;
+                memcpy(&value, got + 4 * k, sizeof value);
+                assert_true((double)value == data_kit_value(number * HIGH * COLUMNS + k));
+            }
+            assert_true(!holds || (got == held) == (number == 3));
+            grt_tiles_release(tiles, number);
+        }
+        if (holds) {
+            grt_tiles_release(tiles, 3);
+        }
+        grt_tiles_destroy(&tiles);
+        assert_null(tiles);
+    }
+    grt_file_close(&file, &array, 1);
+}
+
 static const struct CMUnitTest cases[] = {
+    DATA_CASE(chunks_that_make_room),
     DATA_CASE(every_type_layout_and_filter),
     DATA_CASE(every_half),
     DATA_CASE(inputs_lie_side_by_side),

@@ -84,6 +84,46 @@ static const char *nan_file(const char *name, int deflate) {
     return path;
 }
 
+// The largest class of every type of whole numbers, which is found in the file or told; one below 0
+// is none.
+static void classes_of_every_type(void **state) {
+    (void)state;
+    const struct {
+        hid_t type;
+        int32_t most;
+        bool below;
+    } types[] = {
+        {H5T_STD_I8LE, 127, true},     {H5T_STD_U8LE, 255, false},    {H5T_STD_I16LE, 32767, true},
+        {H5T_STD_U16LE, 65535, false}, {H5T_STD_U16BE, 65535, false}, {H5T_STD_I32LE, 70000, true},
+        {H5T_STD_U32LE, 70000, false}, {H5T_STD_I64BE, 70000, true},
+    };
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        double labels[4] = {0, types[t].most, 1, types[t].most - 1};
+        struct data_kit_set y = {.name = "y", .type = types[t].type, .shape = {4}, .data = labels};
+        const char *path = data_kit_path("most.h5");
+        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
+        data_kit_write(path, false, &y);
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true));
+        void *got;
+        assert_non_null(data);
+        assert_int_equal(grt_dataset_info(data).classes, types[t].most + 1);
+        free(data_kit_rows(data, &got));
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(((const uint32_t *)got)[i], (uint32_t)labels[i]);
+        }
+        free(got);
+        grt_dataset_close(&data);
+        if (types[t].below) {
+            labels[2] = -1;
+            data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
+            data_kit_write(path, false, &y);
+            TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
+                         GRT_BAD_DATA, "row 2 of 'y' has class -1");
+        }
+    }
+}
+
 static void rows_that_are_not_finite(void **state) {
     (void)state;
     for (int deflate = 0; deflate < 2; deflate++) {
@@ -366,5 +406,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
     DATA_CASE(targets_that_are_no_shares),    DATA_CASE(rows_of_other_ranks),
     DATA_CASE(weights_of_any_unit),           DATA_CASE(which_numbers_are_too_close),
+    DATA_CASE(classes_of_every_type),
 };
 TEST_SUITE(values, false, cases);
