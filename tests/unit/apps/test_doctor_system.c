@@ -133,6 +133,42 @@ static void test_node_list(struct world *w) {
     expect(w, "node-denied", DOCTOR_OK, NODE " can be opened", "");
 }
 
+// Nodes of several groups, of which some may not open theirs: a finding and a remedy for each kind.
+static void test_node_groups(struct world *w) {
+    examine(w);
+    const struct doctor_node nodes[] = {
+        {"/dev/a", "render", 105, true, true},  {"/dev/b", "video", 106, true, true},
+        {"/dev/c", "render", 105, true, true},  {"/dev/d", "render", 105, false, true},
+        {"/dev/e", "render", 105, true, false}, {"/dev/f", "", 107, true, true},
+        {"/dev/g", "render", 105, true, false},
+    };
+    static const char *const wanted[][2] = {
+        {"no permission to open /dev/a /dev/c (group render, 105)",
+         "sudo usermod -aG render $USER, then log in again"},
+        {"no permission to open /dev/b (group video, 106)",
+         "sudo usermod -aG video $USER, then log in again"},
+        {"no permission to open /dev/d (group render, 105)",
+         "sudo chgrp render /dev/d && sudo chmod 660 /dev/d"},
+        {"no permission to open /dev/f (group without a name, 107)",
+         "sudo groupadd -g 107 render && sudo usermod -aG render $USER, then log in again"},
+        {"/dev/e, /dev/g can be opened", ""},
+    };
+    w->facts.node_count = sizeof nodes / sizeof *nodes;
+    memcpy(w->facts.nodes, nodes, sizeof nodes);
+    doctor_findings_make(&w->findings, &w->facts);
+    size_t found = 0;
+    for (uint32_t i = 0; i < w->findings.count; i++) {
+        const struct doctor_finding *finding = &w->findings.items[i];
+        if (strcmp(finding->id, "node-denied") == 0) {
+            assert_true(found < sizeof wanted / sizeof *wanted);
+            assert_string_equal(finding->sentence, wanted[found][0]);
+            assert_string_equal(finding->remedy, wanted[found][1]);
+            found++;
+        }
+    }
+    assert_int_equal(found, sizeof wanted / sizeof *wanted);
+}
+
 static void test_node_missing(struct world *w) {
     take(w, NODE);
     put_node(w, "/dev/dri/renderD129", 0666);  // another GPU's
@@ -316,6 +352,7 @@ int main(void) {
         WORLD_TEST(node_denied),
         WORLD_TEST(node_allowed),
         WORLD_TEST(node_list),
+        WORLD_TEST(node_groups),
         WORLD_TEST(node_missing),
         WORLD_TEST(container_signs),
         WORLD_TEST(container_graphics),

@@ -346,7 +346,10 @@ static void test_counts(void **state) {
     NEAR(work.launches, 1);
     conv[1].text = "2x8x8x3x8";  // pictures
     assert_false(count("conv", "conv", conv, 4, &work, &amount));
-    conv[1].text = "64x8x8x256x200";  // 64 x 64 pixels by 256 channels, in tiles of 128
+    // 64 x 64 pixels by 256 channels, in tiles of 128; 64 x 16 by 300 come out.
+    conv[1].text = "64x8x8x256x300";
+    assert_true(count("conv", "conv", conv, 4, &work, &amount));
+    NEAR(work.groups, 8 * 3);
     conv[0].text = "data";
     assert_true(count("conv", "conv", conv, 4, &work, &amount));
     NEAR(work.groups, 32 * 2);

@@ -391,6 +391,21 @@ static void test_colors(void **state) {
     assert_int_equal(r.contenders[0].color, 1);
     assert_int_equal(r.contenders[2].color, 2);
     report_finish(&r);
+    // Of a device with two APIs nobody knows which it was.
+    report_init(&r);
+    read_good(&r, "vulkan", HEAD("B", "2026-01-01T00:00:00Z") GEMM("8x8x8", "1", "0"), false);
+    read_good(
+        &r, "opencl",
+        "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"B\",\"backend\":\"opencl\"}}\n" GEMM(
+            "8x8x8", "1", "0"),
+        false);
+    read_good(&r, "log",
+              "{\"event\":\"start\",\"kind\":\"ppo\",\"device\":\"B\",\"seed\":1}\n"
+              "{\"event\":\"evaluate\",\"step\":2,\"return\":5,\"seconds\":1}\n",
+              false);
+    report_settle(&r);
+    assert_string_equal(r.contenders[r.curves[0].contender].label, "B");
+    report_finish(&r);
 }
 
 // ---- broken files ----

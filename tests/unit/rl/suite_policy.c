@@ -297,11 +297,13 @@ static void policy_texts(void **state) {
     static const struct {
         const char *text;
         uint32_t params, quads;
-    } rows[] = {{"linear", 29 * 8, 60},
-                {"affine", 30 * 8, 60},
-                {"mlp16", 30 * 16 + 17 * 8, 154},
-                {"mlp256-tanh", 30 * 256 + 257 * 8, 2434}};
-    const struct grt_env_info env = {.obs = 29, .act = 8};
+        double operations;  // two a weight, one a bias
+    } rows[] = {{"linear", 29 * 8, 60, 2 * 29 * 8},
+                {"affine", 30 * 8, 60, 59 * 8},
+                {"mlp16", 30 * 16 + 17 * 8, 154, 59 * 16 + 33 * 8},
+                {"mlp256-tanh", 30 * 256 + 257 * 8, 2434, 59 * 256 + 513 * 8}};
+    const struct grt_env_info env = {.obs = 29, .act = 8, .operations = 1000};
+    const struct grt_env_info uncounted = {.obs = 29, .act = 8};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct grt_policy policy;
         char text[GRT_POLICY_TEXT];
@@ -310,6 +312,9 @@ static void policy_texts(void **state) {
         assert_string_equal(text, rows[i].text);
         assert_int_equal(grt_policy_params(&policy, &env), rows[i].params);
         assert_int_equal(grt_policy_quads(&policy, &env), rows[i].quads);
+        // Those of a step of the environment too, and two a number to normalise it.
+        assert_true(grt_policy_operations(&policy, &env) == 1000 + 2 * 29 + rows[i].operations);
+        assert_true(grt_policy_operations(&policy, &uncounted) == 0);
     }
     // Each with what would do instead.
     static const char *const wrong[][2] = {

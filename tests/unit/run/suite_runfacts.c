@@ -12,6 +12,7 @@
 #include "gpurt/env.h"
 #include "gpurt/model_file.h"
 #include "gpurt/runlog.h"
+#include "run/run_parts.h"
 
 // Runs `inside` in an empty folder, where names need no folder.
 static void in_folder(void (*inside)(void)) {
@@ -55,6 +56,37 @@ static void log_of_one_letter(void) {
 static void logs_of_one_letter(void **state) {
     (void)state;
     in_folder(log_of_one_letter);
+}
+
+// Up to four terms have the words that a trainer gives them; one without a word its own.
+static void terms_here(void) {
+    struct grt_run run = {.start.terms = {"near", "far", NULL, "late"}, .start_step = 1};
+    run.place.step = run.start_step;
+    run.log = grt_runlog_create(grt_runlog_desc(.jsonl = "terms"));
+    assert_non_null(run.log);
+    struct grt_run_row row = {.event = GRT_RUN_EVALUATE};
+    for (uint32_t i = 0; i < 4; i++) {
+        grt_run_row_set(&row, (enum grt_run_field)(GRT_FIELD_TERM_1 + i), 0.5 * (i + 1));
+    }
+    grt_run_row_set(&row, GRT_FIELD_LOSS, 5);
+    grt_run_tell(&run, &row);
+    grt_runlog_destroy(&run.log);
+    FILE *file = fopen("terms", "r");
+    char line[512], own[64];
+    assert_non_null(file);
+    assert_non_null(fgets(line, sizeof line, file));
+    fclose(file);
+    snprintf(own, sizeof own, "\"%s\":1.5", grt_run_field_word(GRT_FIELD_TERM_3));
+    const char *const told[] = {"\"near\":0.5", "\"far\":1", own, "\"late\":2", "\"loss\":5"};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        assert_non_null(strstr(line, told[i]));
+    }
+    assert_null(strstr(line, grt_run_field_word(GRT_FIELD_TERM_4)));
+}
+
+static void words_of_terms(void **state) {
+    (void)state;
+    in_folder(terms_here);
 }
 
 // ---- environments ----
@@ -216,6 +248,7 @@ static void data_apart(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(logs_of_one_letter),
+    TEST_CASE(words_of_terms),
     TEST_CASE(names_of_environments),
     TEST_CASE(models),
     TEST_CASE(data_apart),

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "gpurt/supervised.h"
+#include "gpurt/task.h"
 
 // A device with room for a part of the activations.
 static void short_memory(void **state) {
@@ -73,6 +74,60 @@ static void short_memory(void **state) {
     grt_dev_destroy(&test.dev);
     test.dev = usual;
     run_kit_end();
+}
+
+static struct grt_module *make_linear(const void *of) {
+    return grt_linear_create(of);
+}
+
+// What is asked for besides a learner: samples of the largest piece, and what is taken already. The
+// largest batch that is said to fit is the largest one, by the plans of all.
+static void besides_a_learner(void **state) {
+    (void)state;
+    const struct grt_linear_desc linear = {.outputs = 2};
+    struct grt_learner_desc desc = {.make = make_linear,
+                                    .of = &linear,
+                                    .input = {1, {300}},
+                                    .outputs = 2,
+                                    .optim = grt_optim_defaults(GRT_OPTIM_ADAM),
+                                    .batch = 10};
+    static const struct {
+        uint32_t accumulate, largest;
+    } pieces[] = {{0, 10}, {1, 10}, {3, 4}, {4, 3}, {10, 1}};
+    struct grt_fit fit, plain;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        desc.accumulate = pieces[i].accumulate;
+        assert_true(grt_task_fit(test.dev, &desc, &(struct grt_fit_besides){0}, &plain));
+        assert_true(grt_task_fit(test.dev, &desc,
+                                 &(struct grt_fit_besides){.row = 1000, .bytes = 77}, &fit));
+        assert_int_equal(fit.needed - plain.needed, 1000 * pieces[i].largest);
+        assert_int_equal(plain.left - fit.left, 77);
+        assert_true(fit.fits && fit.batch == 10);
+        assert_int_equal(fit.accumulate, pieces[i].accumulate ? pieces[i].accumulate : 1);
+    }
+    assert_true(
+        grt_task_fit(test.dev, &desc, &(struct grt_fit_besides){.bytes = UINT64_MAX}, &fit));
+    assert_true(!fit.fits && fit.left == 0 && fit.batch == 0 && fit.accumulate == 0);
+    uint64_t needed[11];
+    const struct grt_fit_besides besides = {.row = 1000};
+    desc.accumulate = 0;
+    for (uint32_t batch = 1; batch <= 10; batch++) {
+        desc.batch = batch;
+        assert_true(grt_task_fit(test.dev, &desc, &besides, &fit));
+        needed[batch] = fit.needed;
+        assert_true(batch == 1 || needed[batch] > needed[batch - 1]);
+    }
+    for (uint32_t batch = 1; batch < 10; batch++) {
+        for (int less = 0; less < 2; less++) {
+            struct grt_dev *tight = grt_dev_create(
+                grt_dev_desc(.device = test.selector, .mem_limit = needed[batch] - (uint64_t)less));
+            assert_non_null(tight);
+            assert_true(grt_task_fit(tight, &desc, &besides, &fit));
+            assert_true(!fit.fits && fit.needed == needed[10]);
+            assert_int_equal(fit.batch, batch - (uint32_t)less);
+            grt_dev_destroy(&tight);
+        }
+    }
 }
 
 // Sums of micro-batches are part of what fits: what is planned can be allocated.
