@@ -14,6 +14,9 @@ wrong() { echo "own_env.sh: $*" >&2; exit 1; }
 
 cmake --install "$build" --prefix "$tmp/prefix" >/dev/null
 gpurt=$(find "$tmp/prefix/bin" -name gpurt)
+# The kernels of the file are compiled here for the first time; drivers may have the others.
+around=${XDG_CACHE_HOME:-$HOME/.cache}
+export POCL_CACHE_DIR=${POCL_CACHE_DIR:-$around/pocl/kcache} MESA_SHADER_CACHE_DIR=${MESA_SHADER_CACHE_DIR:-$around}
 export XDG_CACHE_HOME=$tmp/cache
 mkdir "$tmp/work" "$XDG_CACHE_HOME"
 cd "$tmp/work"

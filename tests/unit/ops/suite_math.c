@@ -136,9 +136,12 @@ static void ranges(void **state) {
         {QUICK_TANH, 0x3c000000, 0x41200000, 41},  // where 1 is not yet the nearest
         {QUICK_TANH, 0xbc000000, 0xc1200000, 41},
     };
+    // A driver on the CPU, which takes longer than ref, has the bits of ref at every seventh.
+    const bool slow = !test.on_ref && grt_dev_info(test.dev)->caps.software;
     float *a = test_alloc(BLOCK * sizeof *a);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        uint64_t step = (uint64_t)rows[r].step * (test.small ? 4001 : 1);
+        uint64_t step = (uint64_t)rows[r].step *
+                        (test.small ? 4001 : slow && rows[r].step < 7 ? 7 : 1);
         uint64_t next = rows[r].first;
         while (next <= rows[r].last) {
             uint32_t count = 0;
