@@ -140,8 +140,9 @@ static void ranges(void **state) {
     const bool slow = !test.on_ref && grt_dev_info(test.dev)->caps.software;
     float *a = test_alloc(BLOCK * sizeof *a);
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-        uint64_t step = (uint64_t)rows[r].step *
-                        (test.small ? 4001 : slow && rows[r].step < 7 ? 7 : 1);
+        uint64_t step = (uint64_t)rows[r].step * (test.small                 ? 4001
+                                                  : slow && rows[r].step < 7 ? 7
+                                                                             : 1);
         uint64_t next = rows[r].first;
         while (next <= rows[r].last) {
             uint32_t count = 0;
