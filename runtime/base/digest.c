@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "digest.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "cache.h"
+#include "thread.h"
 
 // ---- several at a time ----
 
 #define LANES 4
+#define THREAD_BYTES (2u << 20)  // worth a thread
+
+// What is to be done; each thread takes the next that nobody has.
+struct each {
+    const struct grt_bytes *bytes;
+    uint64_t *digests;
+    uint32_t count;
+    atomic_uint next;
+};
 
 struct lane {
     const unsigned char *at;
@@ -18,13 +29,11 @@ struct lane {
 };
 
 // The next one that has bytes into a lane; false when there is none. Those without are done.
-static bool take(struct lane *lane, const struct grt_bytes *bytes, uint32_t count, uint32_t *next,
-                 uint64_t *digests) {
-    while (*next < count) {
-        uint32_t i = (*next)++;
-        digests[i] = grt_digest(NULL, 0, 0);
-        if (bytes[i].size > 0) {
-            *lane = (struct lane){bytes[i].data, bytes[i].size, digests[i], i};
+static bool take(struct lane *lane, struct each *all) {
+    for (uint32_t i; (i = atomic_fetch_add(&all->next, 1)) < all->count;) {
+        all->digests[i] = grt_digest(NULL, 0, 0);
+        if (all->bytes[i].size > 0) {
+            *lane = (struct lane){all->bytes[i].data, all->bytes[i].size, all->digests[i], i};
             return true;
         }
     }
@@ -49,10 +58,14 @@ static void step(struct lane *lanes, size_t count) {
     }
 }
 
-void grt_digest_each(const struct grt_bytes *bytes, uint32_t count, uint64_t *digests) {
+// Of a thread.
+static void work(void *context, uint64_t first, uint64_t count) {
+    struct each *all = context;
     struct lane lanes[LANES];
-    uint32_t active = 0, next = 0;
-    while (active < LANES && take(&lanes[active], bytes, count, &next, digests)) {
+    uint32_t active = 0;
+    (void)first;
+    (void)count;
+    while (active < LANES && take(&lanes[active], all)) {
         active++;
     }
     while (active > 0) {
@@ -69,12 +82,21 @@ void grt_digest_each(const struct grt_bytes *bytes, uint32_t count, uint64_t *di
             if (lanes[i].left > 0) {
                 continue;
             }
-            digests[lanes[i].which] = lanes[i].hash;
-            if (!take(&lanes[i], bytes, count, &next, digests)) {
+            all->digests[lanes[i].which] = lanes[i].hash;
+            if (!take(&lanes[i], all)) {
                 lanes[i--] = lanes[--active];
             }
         }
     }
+}
+
+void grt_digest_each(const struct grt_bytes *bytes, uint32_t count, uint64_t *digests) {
+    struct each all = {.bytes = bytes, .digests = digests, .count = count};
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        sum += bytes[i].size;
+    }
+    grt_thread_share(sum, THREAD_BYTES, work, &all);
 }
 
 // ---- 32 bytes at a time ----

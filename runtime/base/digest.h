@@ -12,7 +12,7 @@ struct grt_bytes {
     size_t size;
 };
 
-// grt_digest() of each, several at a time.
+// grt_digest() of each, several at a time, by several threads where they are many bytes.
 void grt_digest_each(const struct grt_bytes *bytes, uint32_t count, uint64_t *digests);
 // A digest of its own, 32 bytes at a time.
 uint64_t grt_digest_wide(const void *data, size_t size);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#define _GNU_SOURCE  // sync_file_range
 #include "whole_file.h"
 
 #include <errno.h>
@@ -12,7 +13,8 @@
 #include "log.h"
 #include "gpurt/unfinished.h"
 
-#define MOST_LINKS 40  // as many as the kernel follows
+#define MOST_LINKS 40              // as many as the kernel follows
+#define PIECE ((uint64_t)8 << 20)  // after which the disk may begin
 
 static bool cannot_create(const char *path, int error) {
     return grt_fail(GRT_NO_OUTPUT, "cannot create %.1000s: %s", path, strerror(error));
@@ -259,7 +261,15 @@ static bool write_all(struct grt_whole_file *file, int fd, const char *at, uint6
 }
 
 bool grt_whole_file_write(struct grt_whole_file *file, const void *data, uint64_t size) {
-    return write_all(file, file->fd, data, size);
+    const char *at = data;
+    bool good = true;
+    for (; good && size > PIECE; at += PIECE, size -= PIECE) {
+        good = write_all(file, file->fd, at, PIECE);
+        // The disk begins, and fsync() at the end waits for less. Where this is refused, as of a
+        // pipe, nothing is lost.
+        sync_file_range(file->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    }
+    return good && write_all(file, file->fd, at, size);
 }
 
 // The bytes of the temporary file, to the device or pipe.
