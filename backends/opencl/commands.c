@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define BOUNCE_SIZE ((uint64_t)4 << 20)
-#define SHARED_REACH 128  // commands: of one training step at least
+#define SHARED_REACH 1024  // commands: of one training step at least, ResNet-18 has 200
 
 enum op_kind { OP_LAUNCH, OP_WRITE, OP_READ, OP_COPY, OP_FILL };
 

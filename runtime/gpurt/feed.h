@@ -43,6 +43,9 @@ struct grt_feed_desc {
     uint64_t part;    // of an evaluation: batches behind which its sums begin anew; 0: an epoch
     bool on_device;   // the loader's cache is the device
     uint64_t epochs;  // rows on the device: that will be asked for; 0: not known
+    // Rows on the device: seconds that the steps of one call may take. Above 0 a GPU tries the
+    // first step, whose numbers its learner then has: grt_learner_reset() is due.
+    double room;
 };
 #define grt_feed_desc(...) GRT_DESC(struct grt_feed_desc, __VA_ARGS__)
 
@@ -72,6 +75,9 @@ GRT_API bool grt_feed_part(struct grt_feed *feed, struct grt_loader_position pos
 // What a step takes, as far as is known: graphs that are new are cut by this instead of being tried
 // and waited for.
 GRT_API void grt_feed_expect(struct grt_feed *feed, double step_seconds);
+
+// What a step takes as far as is known, or 0.
+GRT_API double grt_feed_seconds(const struct grt_feed *feed);
 
 struct grt_feed_done {
     uint32_t steps;

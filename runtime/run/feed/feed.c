@@ -157,6 +157,10 @@ void grt_feed_expect(struct grt_feed *f, double step_seconds) {
     f->step_seconds = step_seconds;
 }
 
+double grt_feed_seconds(const struct grt_feed *f) {
+    return f->step_seconds;
+}
+
 void grt_feed_newest(const struct grt_feed *f, struct grt_tensor *x, struct grt_tensor *y) {
     uint32_t i = f->newest_place;
     if (f->rows.stage_x.buf) {

@@ -317,11 +317,19 @@ static bool make_learner(struct grt_supervised *run) {
                                  .loader = run->train_loader,
                                  .batch = run->task.learner.batch,
                                  .on_device = supervised_on_device(run),
-                                 .epochs = run->task.config.epochs};
+                                 .epochs = run->task.config.epochs,
+                                 .room = SUPERVISED_ROOM};
     if (run->ranks ? !supervised_ranks_open(run) : !(run->train = grt_feed_create(&feed))) {
         return false;
     }
+    run->loop.step_seconds = run->train ? grt_feed_seconds(run->train) : 0;
+    run->loop.begun = run->loop.step_seconds > 0;
+    if (run->loop.begun && !(grt_learner_reset(run->learner, run->task.config.seed) &&
+                             supervised_begin_with(run))) {
+        return false;
+    }
     feed.loader = run->check_loader;
+    feed.room = 0;
     feed.evaluate = true;
     feed.part = run->parts.batches;
     run->check = run->check_loader ? grt_feed_create(&feed) : NULL;

@@ -9,6 +9,8 @@
 #include "plateau.h"
 
 #define SUPERVISED_ROLLBACKS 3  // then the run ends
+// A stop is obeyed within 0.25 s, or a step where one takes longer: seconds of a segment of steps.
+#define SUPERVISED_ROOM (0.25 / GRT_SNAPSHOT_SLOTS)
 
 // What a training has come to besides tensors and the place of its run; all of it is in a
 // checkpoint.
@@ -45,7 +47,7 @@ struct supervised_segment {
 struct supervised_loop {
     struct supervised_meter step, epoch;
     double now;   // time as far as it was settled
-    bool begun;   // the first step was settled
+    bool begun;   // the first step was settled, or tried before
     bool apart;   // the meters begin anew: the first step is no part of any rate
     double loss;  // sum over the samples since the last log line
     uint64_t loss_samples, loss_idle;

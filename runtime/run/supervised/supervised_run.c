@@ -17,8 +17,6 @@
 #include "supervised_parts.h"
 
 #define SEGMENTS GRT_SNAPSHOT_SLOTS
-// A stop is obeyed within this time, or a step where one takes longer.
-#define AHEAD_SECONDS 0.25
 
 static void meter_add(struct supervised_meter *m, uint64_t samples, double stalled) {
     m->samples += samples;
@@ -234,12 +232,14 @@ void supervised_begin_queue(struct grt_supervised *s, uint64_t step) {
     l->checking = supervised_owes(s, step) && s->check;
 }
 
-// As many of `most` steps as a segment may take time.
+// As many of `most` steps as a segment may take time; where these are fewer, a power of two, which
+// is one graph.
 static uint32_t cut(double step_seconds, uint64_t most) {
-    double room = AHEAD_SECONDS / SEGMENTS;
-    if (step_seconds * (double)most > room) {
-        most = (uint64_t)(room / step_seconds);
-        most = most > 0 ? most : 1;
+    if (step_seconds * (double)most > SUPERVISED_ROOM) {
+        uint64_t fit = (uint64_t)(SUPERVISED_ROOM / step_seconds);
+        for (most = 1; 2 * most <= fit;) {
+            most *= 2;
+        }
     }
     return (uint32_t)(most < GRT_HISTORY ? most : GRT_HISTORY);
 }
@@ -251,7 +251,7 @@ static uint32_t steps_ahead(const struct grt_supervised *s) {
     if (l->failed || l->undecided || (!l->checking && l->queued >= s->steps)) {
         return 0;
     }
-    // The first step is done alone: nobody knows yet how long one takes.
+    // The first step is done alone where nobody knows yet how long one takes.
     if (!known) {
         return l->count == 0;
     }
