@@ -73,6 +73,12 @@ struct conv_box conv_box_at(const struct conv_case *c, const struct conv_box *bo
 // Whether a convolution of 16 bits is of that kind, on a device that runs such kernels.
 bool conv_box_suits(const struct conv_case *c);
 
+// Whether kernels have 48 KiB of shared memory and no more, as imported ones on a queue with graphics
+// or by an older driver.
+static inline bool conv_is_lean(const struct conv_case *c) {
+    return c->dev->info.caps.imports == 1;
+}
+
 // A tensor as a matrix.
 struct grt_tensor conv_matrix(const struct grt_tensor *tensor, uint64_t rows, uint64_t cols);
 // Numbers of a patch.

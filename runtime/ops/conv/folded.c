@@ -95,7 +95,9 @@ static void fold(struct folded *f, const struct conv_case *c) {
         fill_case(&f->meant, c->stands_for, &f->desc);
         f->conv.stands_for = &f->meant;
     }
-    f->by = variant_of(&f->conv);
+    // A check does with the kernel that it stands for, where few small images allow it.
+    const struct conv_variant *meant = c->stands_for ? variant_of(&f->meant) : NULL;
+    f->by = meant && meant->usable(&f->conv) ? meant : variant_of(&f->conv);
 }
 
 static uint64_t scratch_of(const struct folded *f) {

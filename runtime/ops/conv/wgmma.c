@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit convolutions on Hopper's matrix units, through OpenCL with PTX inside, from boxes of
 // pixels: cl/nvidia/lib/conv_wgmma.k forward and back to x, conv_wgmma_weight.k for the weights.
-// wgmma_48k is the same in 48 KiB of shared memory, for Vulkan, which imports the kernels as PTX.
+// Vulkan imports the kernels as PTX. wgmma_48k is the same in 48 KiB of shared memory, for queues
+// and drivers of Vulkan that have no more.
 #include <math.h>
 
 #include "ops/op_support.h"
@@ -264,7 +265,8 @@ bool conv_choice_suits(const struct conv_case *c) {
 }
 
 static bool usable(const struct conv_case *c) {
-    return conv_choice_suits(c) && grt_kernel_builds(c->dev, "probe_wgmma");
+    const char *probe = c->dev->info.caps.imports ? "probe_wgmma_48k" : "probe_wgmma";
+    return conv_choice_suits(c) && !conv_is_lean(c) && grt_kernel_builds(c->dev, probe);
 }
 
 static bool usable_48k(const struct conv_case *c) {
@@ -275,9 +277,9 @@ static bool pays(const struct conv_case *c) {
     return c->window.channels >= 16 && c->outputs >= 16;
 }
 
-// On OpenCL it runs for tests; wgmma has more memory there.
+// Elsewhere it runs for tests; wgmma has more memory there.
 static bool pays_48k(const struct conv_case *c) {
-    return c->dev->info.caps.imports && pays(c);
+    return conv_is_lean(c) && pays(c);
 }
 
 static void record_by(struct grt_graph *graph, const struct conv_case *c,

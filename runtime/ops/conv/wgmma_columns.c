@@ -38,7 +38,7 @@ static uint32_t tiles_of(const struct conv_case *c) {
     return conv_ceil_div(c->outputs, BLOCK) * conv_ceil_div(c->window.channels, BLOCK);
 }
 
-// On Vulkan within 48 KiB.
+// Lean ones within 48 KiB.
 static struct conv_box box_of(const struct conv_case *c) {
     static const struct conv_box ways[] = {{.down = 8, .stages = 8, .worth = 1.02, .joined = true},
                                            {.down = 4, .stages = 14, .worth = 1.01, .joined = true},
@@ -55,10 +55,10 @@ static struct conv_box box_of(const struct conv_case *c) {
     static const struct conv_box lean_folded_ways[] = {{.down = 4, .stages = 4, .worth = 1},
                                                        {.down = 8, .stages = 2, .worth = 0.98}};
     if (c->pixel > 0) {
-        bool lean = c->dev->info.caps.imports;
+        bool lean = conv_is_lean(c);
         return conv_box_of(c, lean ? lean_folded_ways : folded_ways, COUNT(folded_ways));
     }
-    if (c->dev->info.caps.imports) {
+    if (conv_is_lean(c)) {
         return conv_box_of(c, lean_ways, COUNT(lean_ways));
     }
     return conv_box_of(c, ways, COUNT(ways));

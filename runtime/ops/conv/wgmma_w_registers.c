@@ -40,7 +40,7 @@ static bool usable(const struct conv_case *c) {
            conv_ceil_div(to_of(c), BLOCK) <= MOST_GROUPS && conv_box_suits(c);
 }
 
-// On Vulkan within 48 KiB.
+// Lean ones within 48 KiB.
 static struct conv_box box_of(const struct conv_case *c) {
     static const struct conv_box ways[] = {{.down = 16, .stages = 2, .worth = 1.02},
                                            {.down = 8, .stages = 4, .worth = 1}};
@@ -51,7 +51,7 @@ static struct conv_box box_of(const struct conv_case *c) {
                                                   {.down = 8, .stages = 4, .worth = 1}};
     static const struct conv_box lean_folded_ways[] = {{.down = 16, .stages = 1, .worth = 1.02},
                                                        {.down = 8, .stages = 1, .worth = 1}};
-    bool lean = c->dev->info.caps.imports;
+    bool lean = conv_is_lean(c);
     if (is_folded(c)) {
         return conv_box_of(c, lean ? lean_folded_ways : folded_ways, COUNT(folded_ways));
     }
@@ -61,7 +61,7 @@ static struct conv_box box_of(const struct conv_case *c) {
 static bool pays(const struct conv_case *c) {
     uint32_t from = from_of(c);
     bool full = from % BLOCK == 0 && to_of(c) % BLOCK == 0;
-    bool few = from <= (c->dev->info.caps.imports ? MOST_CHANNELS : BLOCK);
+    bool few = from <= (conv_is_lean(c) ? MOST_CHANNELS : BLOCK);
     return full && few && box_of(c).worth >= 0.75;
 }
 

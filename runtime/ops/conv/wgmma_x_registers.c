@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // 16-bit convolutions of many channels on Hopper's matrix units, forward and back to x, with the
-// pixels in registers: cl/nvidia/lib/conv_wgmma_x_registers.k. For Vulkan, as PTX; on OpenCL it
-// runs for tests.
+// pixels in registers: cl/nvidia/lib/conv_wgmma_x_registers.k. For Vulkan, as PTX, where there
+// are 48 KiB of shared memory; elsewhere it runs for tests.
 //
 //     scratch   forward, the weights transposed
 //
@@ -45,7 +45,7 @@ static bool usable(const struct conv_case *c) {
 static bool pays(const struct conv_case *c) {
     uint32_t from = is_back(c) ? c->outputs : c->window.channels;
     uint32_t to = is_back(c) ? c->window.channels : c->outputs;
-    return c->dev->info.caps.imports && from >= 16 && to >= 16;
+    return conv_is_lean(c) && from >= 16 && to >= 16;
 }
 
 static uint64_t scratch(const struct conv_case *c) {
