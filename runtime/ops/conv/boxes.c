@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Boxes of rows of eight pixels, of kernels that read a column of three taps at once.
+#include <stdio.h>
+
 #include "case.h"
 
 #define NARROWEST 2u  // pixels of an image in a row of eight
@@ -28,6 +30,11 @@ struct conv_box conv_box_of(const struct conv_case *c, const struct conv_box *wa
         }
     }
     return best;
+}
+
+void conv_box_text(const struct conv_box *box, char text[CONV_TILE_TEXT]) {
+    snprintf(text, CONV_TILE_TEXT, "%ux%u pixels%s, %u stages", box->wide, box->down,
+             box->joined ? " joined" : "", box->stages);
 }
 
 bool conv_box_suits(const struct conv_case *c) {

@@ -24,6 +24,8 @@ struct conv_case {
     const struct conv_case *stands_for;
 };
 
+#define CONV_TILE_TEXT 64
+
 // A way to do a convolution. Rows stand in order of preference, and the first that is usable and
 // pays does it: patches at the latest.
 struct conv_variant {
@@ -36,6 +38,9 @@ struct conv_variant {
     void (*record)(struct grt_graph *graph, const struct conv_case *c);
     uint64_t (*scratch)(const struct conv_case *c);  // bytes; NULL: none
     bool trusted;                                    // made of ops that are checked themselves
+    // Which of its kernels does a case that is usable, in words; NULL: the pass, types, stride and
+    // channels tell. Each is checked by itself.
+    void (*tile)(const struct conv_case *c, char text[CONV_TILE_TEXT]);
 };
 
 extern const struct conv_variant *const conv_variants[];
@@ -70,6 +75,8 @@ struct conv_box {
 struct conv_box conv_box_of(const struct conv_case *c, const struct conv_box *ways, uint32_t count);
 // The same box over the images of another case.
 struct conv_box conv_box_at(const struct conv_case *c, const struct conv_box *box);
+// In words.
+void conv_box_text(const struct conv_box *box, char text[CONV_TILE_TEXT]);
 // Whether a convolution of 16 bits is of that kind, on a device that runs such kernels.
 bool conv_box_suits(const struct conv_case *c);
 

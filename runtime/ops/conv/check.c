@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a variant computes right on a device (ops/verdict.h): it is asked for each pass, type,
-// stride and alignment of channels. It does a convolution of few small images, with the tile of the
+// stride, alignment of channels and tile. It does a convolution of few small images, with the tile of the
 // one that it stands for, and that is compared with sums in double precision on the host.
 #include <math.h>
 #include <stdio.h>
@@ -206,12 +206,15 @@ bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant)
     }
     // Kernels differ by how many channels they read at once.
     uint32_t from = c->desc->pass == GRT_CONV_DATA ? c->outputs : c->window.channels;
-    char what[96];
-    snprintf(what, sizeof what, "%s, %s > %s, %ux%u by %u, %s, %s channels",
+    char what[96 + CONV_TILE_TEXT], tile[CONV_TILE_TEXT] = "";
+    if (variant->tile) {
+        variant->tile(c, tile);
+    }
+    snprintf(what, sizeof what, "%s, %s > %s, %ux%u by %u, %s, %s channels%s%s",
              grt_conv_pass_text(c->desc->pass), grt_dtype_text(c->type), grt_dtype_text(c->out),
              c->window.size, c->window.size, c->window.stride,
              (c->window.channels | c->outputs) % 64 == 0 ? "whole blocks" : "ragged",
-             from > 64 ? "many" : "few");
+             from > 64 ? "many" : "few", tile[0] ? ", " : "", tile);
     const struct question question = {c, variant};
     return grt_check_trusts(c->dev, &(struct grt_check){.op = "conv",
                                                         .variant = variant->name,

@@ -4,6 +4,7 @@
 // Vulkan imports the kernels as PTX. wgmma_48k is the same in 48 KiB of shared memory, for queues
 // and drivers of Vulkan that have no more.
 #include <math.h>
+#include <stdio.h>
 
 #include "ops/op_support.h"
 #include "wgmma.h"
@@ -240,6 +241,12 @@ struct conv_choice conv_choose(const struct conv_case *c, const struct conv_kind
     return choice;
 }
 
+void conv_choice_text(const struct conv_choice *choice, char text[CONV_TILE_TEXT]) {
+    const struct conv_way *way = &choice->way;
+    snprintf(text, CONV_TILE_TEXT, "%ux%u by %u, %u stages", way->tile.bm, way->tile.bn, way->depth,
+             way->stages);
+}
+
 struct conv_params conv_choice_params(const struct conv_case *c, const struct conv_choice *choice) {
     struct conv_params params = conv_params_of(c);
     params.box_w = choice->boxes.w;
@@ -339,6 +346,16 @@ static void record_48k(struct grt_graph *graph, const struct conv_case *c) {
     record_by(graph, c, &lean);
 }
 
-const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false};
-const struct conv_variant conv_variant_wgmma_48k = {"wgmma_48k", usable_48k, pays_48k,
-                                                    record_48k,  NULL,       false};
+static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
+    struct conv_choice choice = conv_choose(c, &large);
+    conv_choice_text(&choice, text);
+}
+
+static void tile_48k(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
+    struct conv_choice choice = conv_choose(c, &lean);
+    conv_choice_text(&choice, text);
+}
+
+const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false, tile};
+const struct conv_variant conv_variant_wgmma_48k = {
+    "wgmma_48k", usable_48k, pays_48k, record_48k, NULL, false, tile_48k};

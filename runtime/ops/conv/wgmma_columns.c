@@ -134,5 +134,10 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     }
 }
 
-const struct conv_variant conv_variant_wgmma_columns = {"wgmma_columns", usable,  pays,
-                                                        record,          scratch, false};
+static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
+    struct conv_box box = box_of(c);
+    conv_box_text(&box, text);
+}
+
+const struct conv_variant conv_variant_wgmma_columns = {
+    "wgmma_columns", usable, pays, record, scratch, false, tile};

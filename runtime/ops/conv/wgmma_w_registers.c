@@ -99,5 +99,10 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     grt_graph_operations(graph, conv_operations(c));
 }
 
+static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
+    struct conv_box box = box_of(c);
+    conv_box_text(&box, text);
+}
+
 const struct conv_variant conv_variant_wgmma_w_registers = {
-    "wgmma_w_registers", usable, pays, record, NULL, false};
+    "wgmma_w_registers", usable, pays, record, NULL, false, tile};

@@ -91,5 +91,10 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
     grt_graph_operations(graph, conv_operations(c));
 }
 
+static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
+    struct conv_choice choice = conv_choose(c, &kind);
+    conv_choice_text(&choice, text);
+}
+
 const struct conv_variant conv_variant_wgmma_x_registers = {
-    "wgmma_x_registers", usable, pays, record, scratch, false};
+    "wgmma_x_registers", usable, pays, record, scratch, false, tile};

@@ -27,7 +27,8 @@ static const struct conv_case shapes[] = {
     {4, 5, 5, 72, 8, 3, 1, 0, true},     {1, 20, 19, 3, 5, 3, 1, 1, true},
     {5, 9, 10, 72, 16, 3, 1, 1, false},  {3, 13, 11, 3, 64, 7, 2, 3, false},
     {2, 10, 9, 4, 24, 5, 2, 2, false},   {4, 6, 7, 96, 160, 3, 1, 1, false},
-    {3, 9, 8, 160, 320, 3, 2, 1, false},
+    {3, 9, 8, 160, 320, 3, 2, 1, false}, {2, 17, 18, 64, 64, 3, 1, 1, false},
+    {2, 67, 35, 3, 64, 7, 2, 3, false},
 };
 #define SHAPES (sizeof shapes / sizeof *shapes)
 
