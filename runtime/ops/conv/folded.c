@@ -185,5 +185,5 @@ static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
     snprintf(text, CONV_TILE_TEXT, "%.20s %.40s", f.by->name, inner);
 }
 
-const struct conv_variant conv_variant_folded = {"folded", usable,  pays,  record,
-                                                 scratch,  false, tile};
+const struct conv_variant conv_variant_folded = {"folded", usable, pays, record,
+                                                 scratch,  false,  tile};

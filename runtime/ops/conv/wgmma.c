@@ -357,5 +357,5 @@ static void tile_48k(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
 }
 
 const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false, tile};
-const struct conv_variant conv_variant_wgmma_48k = {
-    "wgmma_48k", usable_48k, pays_48k, record_48k, NULL, false, tile_48k};
+const struct conv_variant conv_variant_wgmma_48k = {"wgmma_48k", usable_48k, pays_48k, record_48k,
+                                                    NULL,        false,      tile_48k};

@@ -139,5 +139,5 @@ static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
     conv_box_text(&box, text);
 }
 
-const struct conv_variant conv_variant_wgmma_columns = {
-    "wgmma_columns", usable, pays, record, scratch, false, tile};
+const struct conv_variant conv_variant_wgmma_columns = {"wgmma_columns", usable, pays, record,
+                                                        scratch,         false,  tile};

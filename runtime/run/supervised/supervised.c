@@ -324,8 +324,8 @@ static bool make_learner(struct grt_supervised *run) {
     }
     run->loop.step_seconds = run->train ? grt_feed_seconds(run->train) : 0;
     run->loop.begun = run->loop.step_seconds > 0;
-    if (run->loop.begun && !(grt_learner_reset(run->learner, run->task.config.seed) &&
-                             supervised_begin_with(run))) {
+    if (run->loop.begun &&
+        !(grt_learner_reset(run->learner, run->task.config.seed) && supervised_begin_with(run))) {
         return false;
     }
     feed.loader = run->check_loader;

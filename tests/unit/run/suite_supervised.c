@@ -332,6 +332,65 @@ static void first_step_apart(void **state) {
     run_kit_end();
 }
 
+// A list of layers, which has neither depth nor hidden.
+static struct grt_config config_of_layers(const char *dir) {
+    struct grt_config c;
+    char path[128];
+    grt_config_init(&c);
+    snprintf(path, sizeof path, "%s/%s", run_kit_folder, dir);
+    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, run_kit_data));
+    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    const char *const pairs[] = {"model=[{linear: 8}, {norm: batch}, relu, {linear: out}]",
+                                 "ema=0.9",
+                                 "optimizer=sgd",
+                                 "momentum=0.9",
+                                 "batch_size=16",
+                                 "epochs=2"};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        assert_true(grt_config_override(&c, pairs[i]));
+    }
+    return c;
+}
+
+// A GPU tries the first step of rows on the device before the run, and nothing of that is left:
+// neither in parameters nor in running statistics, the optimizer, the average or the place. Batches
+// of a loader are not tried, nor is anything on a CPU.
+static void tried_before(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct grt_dev *usual = test.dev;
+    bool cpu = grt_dev_info(usual)->caps.software;
+    const struct {
+        const char *dir, *cache;
+        bool as_gpu, tried;
+    } runs[] = {{"tried", "cache=device", true, true},
+                {"untried", "cache=ram", true, false},
+                {"usual", "cache=device", false, !cpu}};
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        struct grt_learn_state before;
+        if (runs[i].as_gpu) {
+            test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .as_gpu = true));
+            assert_non_null(test.dev);
+        }
+        struct grt_config c = config_of_layers(runs[i].dir);
+        assert_true(grt_config_override(&c, runs[i].cache));
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+        assert_non_null(run);
+        assert_int_equal(grt_feed_seconds(run->train) > 0, runs[i].tried);
+        assert_true(grt_learner_state(run->learner, &before));
+        assert_true(before.steps == 0 && before.updates == 0);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+        if (runs[i].as_gpu) {
+            grt_dev_destroy(&test.dev);
+            test.dev = usual;
+        }
+    }
+    run_kit_equal("tried/" LAST, "untried/" LAST);
+    run_kit_end();
+}
+
 struct ahead {
     const struct grt_supervised *run;
     uint32_t epochs, behind;  // told; of which nothing of the next one was queued yet
@@ -484,6 +543,7 @@ static void plateaus_behind_a_rollback(void **state) {
 
 static const struct CMUnitTest cases[] = {
     TEST_CASE(first_step_apart),
+    TEST_CASE(tried_before),
     TEST_CASE(resumed),
     TEST_CASE(ways_of_data),
     TEST_CASE(batches_in_pieces),
