@@ -95,6 +95,26 @@ static void digests_of_several(void **state) {
     }
 }
 
+// So many bytes that several threads make them.
+static void digests_by_threads(void **state) {
+    (void)state;
+    enum { LISTS = 7, MOST = 3 << 20 };
+    unsigned char *bytes = test_alloc(MOST);
+    uint64_t seed = 11, digests[LISTS];
+    struct grt_bytes lists[LISTS];
+    for (size_t i = 0; i < MOST; i++) {
+        bytes[i] = (unsigned char)test_next(&seed);
+    }
+    for (uint32_t i = 0; i < LISTS; i++) {
+        lists[i] = (struct grt_bytes){bytes + i, i == 3 ? 0 : MOST - 1000u * i - 7};
+    }
+    grt_digest_each(lists, LISTS, digests);
+    for (uint32_t i = 0; i < LISTS; i++) {
+        assert_true(digests[i] == grt_digest(lists[i].data, lists[i].size, 0));
+    }
+    free(bytes);
+}
+
 // Known answers by a program of its own in Python 3. A flipped bit, two flipped signs of numbers,
 // and a zero more or less are noticed.
 static void wide_digest(void **state) {
@@ -427,6 +447,7 @@ static void temporary_folder(void **state) {
 static const struct CMUnitTest cases[] = {
     CACHE_CASE(digest),
     CACHE_CASE(digests_of_several),
+    CACHE_CASE(digests_by_threads),
     CACHE_CASE(wide_digest),
     CACHE_CASE(store_and_load),
     CACHE_CASE(any_damaged_byte_is_a_miss),
