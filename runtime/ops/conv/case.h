@@ -80,8 +80,8 @@ void conv_box_text(const struct conv_box *box, char text[CONV_TILE_TEXT]);
 // Whether a convolution of 16 bits is of that kind, on a device that runs such kernels.
 bool conv_box_suits(const struct conv_case *c);
 
-// Whether kernels have 48 KiB of shared memory and no more, as imported ones on a queue with graphics
-// or by an older driver.
+// Whether kernels have 48 KiB of shared memory and no more, as imported ones on a queue with
+// graphics or by an older driver.
 static inline bool conv_is_lean(const struct conv_case *c) {
     return c->dev->info.caps.imports == 1;
 }

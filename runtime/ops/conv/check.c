@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a variant computes right on a device (ops/verdict.h): it is asked for each pass, type,
-// stride, alignment of channels and tile. It does a convolution of few small images, with the tile of the
-// one that it stands for, and that is compared with sums in double precision on the host.
+// stride, alignment of channels and tile. It does a convolution of few small images, with the tile
+// of the one that it stands for, and that is compared with sums in double precision on the host.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
