@@ -306,3 +306,8 @@ bool grt_kernel_builds(struct grt_dev *dev, const char *name) {
     }
     return kernel != NULL;
 }
+
+bool grt_kernels_roomy(struct grt_dev *dev) {
+    uint32_t imports = dev->info.caps.imports;
+    return imports != 1 && grt_kernel_builds(dev, imports ? "probe_wgmma_48k" : "probe_wgmma");
+}

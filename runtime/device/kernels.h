@@ -10,6 +10,8 @@ bool grt_dev_usable(struct grt_dev *dev);
 // Whether a kernel, with its constants as they stand, builds on the device. Asked of small kernels
 // that use the instructions others need; tries once, says nothing, and keeps the answer.
 bool grt_kernel_builds(struct grt_dev *dev, const char *name);
+// Whether kernels in PTX may have all shared memory of Hopper's processors, and not 48 KiB.
+bool grt_kernels_roomy(struct grt_dev *dev);
 // As grt_kernel_get(), and the kernel is built when a graph that it was recorded into is baked:
 // then it is known how many there are to build.
 const struct grt_kernel *grt_kernel_promise(struct grt_dev *dev,

@@ -25,6 +25,7 @@
 #define PERIOD 13u         // samples
 #define MOST_ROWS 600u     // more than two workgroups of any tile have
 #define LEAST_ROWS 101u    // several blocks of 16, and some left
+#define GROUPS 2u          // of which one takes two blocks of rows
 #define ORDER_FIRST 3u     // numbers of the order that are not asked for
 #define LOSS_SCALE 512.0f  // such that halves of gradients are neither small nor large
 
@@ -74,6 +75,7 @@ static bool declare(struct trial *t, const struct question *q) {
         .dtype = c->desc->dtype,
         .rows = rows,
         .tiles_for = c->tiled,
+        .groups = GROUPS,
         .variant = q->variant->name,
         .ordered = c->ordered,
         .params = &made->params,

@@ -11,8 +11,7 @@
 // it is the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative
 // matrices; sums as operands of the next product, and KHR's alone), "mma" (OpenCL with PTX inside)
 // for 16-bit products, "wgmma" (PTX, Hopper alone) for layers of 256 and 512 units, "plain" for f32
-// on CPU drivers. All activations and losses; "coop" has relu only, "wgmma" of 256 units has halves
-// only and no gelu.
+// on CPU drivers. All activations and losses; "coop" has relu only.
 //
 // Same sums as layer by layer, to rounding; the same bits on every run. The first time that a
 // variant would serve a model on a device it is checked, and left out where it computes wrong
@@ -35,7 +34,10 @@ struct grt_mlp_fused_desc {
     uint64_t rows;         // of x
     const char *variant;   // this row of the table only, for tests and measurements; or NULL
     uint64_t tiles_for;    // rows that tiles are chosen for, likewise; 0 means those of x
-    bool ordered;          // x and target have all rows there are, and `order` says which are taken
+    // workgroups that a pass has at most where each takes several blocks of rows, likewise; 0 means
+    // those that run at once
+    uint32_t groups;
+    bool ordered;  // x and target have all rows there are, and `order` says which are taken
 
     // Whether it is usable is known from what is above; the scratch also takes the parameters:
     // list[first + 2 l] is the weight of layer l, then comes its bias. The copy and the masters are

@@ -7,10 +7,6 @@
 #define BLOCK 64u  // rows of a warpgroup
 #define LEAST 64u  // columns of what the pass leaves
 
-static bool roomy(const struct mlp_case *c) {
-    return grt_kernel_builds(c->dev, "probe_wgmma");
-}
-
 static uint32_t inputs_padded(const struct mlp_case *c) {
     return c->inputs <= LEAST ? LEAST : 2 * LEAST;
 }
@@ -44,27 +40,20 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
     p->most_units = row * mlp_ceil_div(c->rows, 2 * BLOCK) * 2 * BLOCK;
 }
 
-// With 256 units: a test of gelu and bfloats did not end within 28 s, and why was not found out
-// (H200, 2026-11), so these are left to products.
-static bool usable_256(const struct mlp_case *c) {
-    return c->desc->dtype == GRT_F16 && c->desc->model.act != GRT_ACT_GELU &&
-           (roomy(c) || grt_kernel_builds(c->dev, "probe_wgmma_48k"));
-}
-
 // 512 units lie in shared memory, and take the way through the scratch, which is not there forward
-// alone.
-static bool usable_512(const struct mlp_case *c) {
-    return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) && !c->alone && roomy(c);
-}
-
-// The copy engine reads rows that are multiples of 16 bytes.
+// alone. The copy engine reads rows that are multiples of 16 bytes.
 static bool usable(const struct mlp_case *c) {
-    return c->inputs % 8 == 0 && (c->width == 256 ? usable_256(c) : usable_512(c));
+    return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) && c->inputs % 8 == 0 &&
+           (c->width == 256 ? grt_kernel_builds(c->dev, "probe_wgmma_48k")
+                            : !c->alone && grt_kernels_roomy(c->dev));
 }
 
+// Layer by layer what goes back needs no place of its own for each layer: of many rows it is a
+// choice between memory and time, and above a quarter of the device's memory is the first.
 static bool better(const struct mlp_case *c) {
-    (void)c;
-    return true;
+    struct mlp_plan p;
+    plan(c, &p);
+    return c->alone || p.units_bytes <= grt_dev_info(c->dev)->caps.memory / 4;
 }
 
 static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
@@ -72,7 +61,7 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     // A slab has 128 columns. Beside the ring lie the weights of 8 or 16 outputs, and 512 units.
     // Microseconds of a step with 65536 rows by 6 layers of 256 with (SLAB, STAGES), as above: (64,
     // 12) 338, (32, 24) 342, (64, 5) 362, (32, 5) 386.
-    bool large = roomy(c);
+    bool large = grt_kernels_roomy(c->dev);
     uint32_t stages = c->width == 512 ? (workers(c) > 1 ? 5 : 8)
                       : large         ? 12
                                       : (c->outputs <= 8 ? 5 : 4);
@@ -86,14 +75,15 @@ static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {
     const struct grt_range ranges[] = {call->x,       call->target, call->weights,
                                        call->masters, call->units,  call->y,
                                        call->losses,  call->state,  call->order};
-    const uint32_t groups[3] = {blocks < places(c) ? blocks : places(c), 1, 1};
+    uint32_t most = c->desc->groups ? c->desc->groups : places(c);
+    const uint32_t groups[3] = {blocks < most ? blocks : most, 1, 1};
     mlp_launch(graph, call, "mlp_pass_wgmma", specs, sizeof specs / sizeof specs[0], ranges,
                sizeof ranges / sizeof ranges[0], groups);
 }
 
 static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
     const struct mlp_case *c = call->c;
-    bool large = roomy(c);
+    bool large = grt_kernels_roomy(c->dev);
     // As above, with (ROWS, STAGES): (64, 4) 338, (32, 8) 348, (16, 3) 395.
     const struct grt_spec specs[] = {{"WG", 384},
                                      {"KIND", c->desc->dtype == GRT_BF16},

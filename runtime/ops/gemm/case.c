@@ -58,8 +58,7 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down) {
 }
 
 bool gemm_has_room(const struct gemm_case *g) {
-    uint32_t imports = g->dev->info.caps.imports;
-    return imports != 1 && grt_kernel_builds(g->dev, imports ? "probe_wgmma_48k" : "probe_wgmma");
+    return grt_kernels_roomy(g->dev);
 }
 
 bool gemm_worth_importing(const struct gemm_case *g) {
