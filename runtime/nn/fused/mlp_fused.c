@@ -68,9 +68,13 @@ static bool fill_case(struct mlp_case *c, struct grt_dev *dev,
            desc->rows <= MLP_MOST_ROWS;
 }
 
+static bool is_for(const struct mlp_variant *variant, const struct mlp_case *c) {
+    return c->width >= variant->narrowest && c->width <= variant->widest;
+}
+
 static bool could(const struct mlp_variant *variant, const struct mlp_case *c) {
     return (!c->desc->variant || strcmp(c->desc->variant, variant->name) == 0) &&
-           c->width >= variant->narrowest && c->width <= variant->widest && variant->usable(c);
+           is_for(variant, c) && variant->usable(c);
 }
 
 // Whether a variant serves, with the tiles for so many rows, or else with those for most, which the
@@ -104,7 +108,7 @@ static const struct mlp_variant *choose_for(struct mlp_case *c, struct grt_dev *
     for (uint32_t v = 0; v < 2 * VARIANT_COUNT; v++) {
         const struct mlp_variant *variant = variants[v % VARIANT_COUNT];
         bool first = v < VARIANT_COUNT;
-        if (variant->better(c) == first && fits(variant, c) && i-- == 0) {
+        if (is_for(variant, c) && variant->better(c) == first && fits(variant, c) && i-- == 0) {
             return variant;
         }
     }
