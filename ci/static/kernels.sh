@@ -121,6 +121,9 @@ mlp_kernels() {
     local same="INPUTS=32 OUTPUTS=1 ACT=1 LOSS=0 KIND=0"
     echo "mlp_pass_wgmma 256-48k WG=384 $same DEPTH=6 WIDTH=256 KEEP=0 SLAB=32 STAGES=5 ORDERED=0"
     echo "mlp_pass_wgmma 256 WG=256 $same DEPTH=6 WIDTH=256 KEEP=0 SLAB=64 STAGES=12 ORDERED=0"
+    # Activations by curves, which once kept ptxas busy for minutes.
+    echo "mlp_pass_wgmma 256-gelu WG=256 ${same/ACT=1/ACT=2} DEPTH=6 WIDTH=256 KEEP=0 SLAB=64 STAGES=12 ORDERED=0"
+    echo "mlp_pass_wgmma 256-tanh WG=384 ${same/ACT=1/ACT=3} DEPTH=6 WIDTH=256 KEEP=0 SLAB=64 STAGES=12 ORDERED=0"
     echo "mlp_pass_wgmma 512 WG=384 $same DEPTH=8 WIDTH=512 KEEP=0 SLAB=64 STAGES=5 ORDERED=0"
     echo "mlp_grads_wgmma 256-48k WG=384 $same DEPTH=6 WIDTH=256 ROWS=16 STAGES=3"
     echo "mlp_grads_wgmma 512 WG=384 $same DEPTH=8 WIDTH=512 ROWS=64 STAGES=4"
