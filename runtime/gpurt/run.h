@@ -255,7 +255,7 @@ struct grt_run_desc {
     const char *dir;
     uint32_t keep;
     const char *file;
-    uint64_t save_every;  // steps between checkpoints; 0: after evaluations, at most once a second
+    uint64_t save_every;  // steps between checkpoints; 0: after evaluations, at most twice a second
     bool resume;          // of a folder: go on from its newest whole checkpoint
     const char *log, *tensorboard;  // see runlog.h; NULL or "": none
     struct grt_limits limits;

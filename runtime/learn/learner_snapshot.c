@@ -14,10 +14,12 @@ struct slot {
 
 #define WHOLE 4            // tensors of a whole snapshot
 #define SMALL (16u << 20)  // bytes of a whole snapshot
+#define LARGE (256u << 20)
 #define SLOWEST 1e9        // bytes a second of a copy to the host over a slow link
 
 // Of a run: one that is written, one that waits for it, one that was just taken, and the next.
 #define PLACES 4
+#define OFTEN 3  // that are wanted where epochs are short
 
 struct place {
     struct grt_buf *buf;  // masters, buffers, what the optimizer keeps, the average
@@ -133,9 +135,12 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
         good = slot->graph != NULL;
     }
     good = good && make_place(s, &s->places[0]);
-    // Small ones are made before anybody looks at the clock; others when they are wanted.
-    bool small = good && grt_buf_size(s->places[0].buf) <= SMALL;
-    for (uint32_t i = 1; small && good && i < PLACES; i++) {
+    // Small ones are made before anybody looks at the clock, large ones when they are wanted.
+    // OpenCL waits for its queue where it makes a buffer: of 90 MB that took 34 ms of a device that
+    // had nothing to do, three times in a run (H200, 2026-11).
+    uint64_t bytes = good ? grt_buf_size(s->places[0].buf) : 0;
+    uint32_t ready = bytes <= SMALL ? PLACES : bytes <= LARGE ? OFTEN : 1;
+    for (uint32_t i = 1; good && i < ready; i++) {
         good = make_place(s, &s->places[i]);
     }
     if (!good) {

@@ -13,7 +13,7 @@
 
 // Evaluations may follow each other in milliseconds, and a file takes longer to reach the disk. So
 // what they leave is written at most once in this many seconds.
-#define RUN_WRITE_SECONDS 1.0
+#define RUN_WRITE_SECONDS 0.5
 #define RUN_UNSAVED UINT64_MAX  // no checkpoint has a step
 #define RUN_UNKNOWN UINT64_MAX  // an archive does not tell
 
