@@ -281,7 +281,7 @@
       "output_dir save_dir checkpoint.dir checkpoint_path ckpt_dir", "folder of the checkpoints")  \
     X(CHECKPOINT_INTERVAL, checkpoint_interval, WHOLE, "checkpoint", "0", 0, 1000000000, "",       \
       "save_steps save_interval save_every checkpoint.interval save_freq",                         \
-      "steps between checkpoints; 0: each epoch, at most twice a second")                           \
+      "steps between checkpoints; 0: each epoch, at most twice a second")                          \
     X(METRIC_FOR_BEST, metric_for_best, WORD, "checkpoint", "loss", 0, 0, "loss|accuracy|top5",    \
       "metric_for_best_model monitor early_stopping_metric",                                       \
       "what of a validation makes best.h5, and is an improvement for patience")                    \

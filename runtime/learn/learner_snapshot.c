@@ -15,7 +15,7 @@ struct slot {
 #define WHOLE 4            // tensors of a whole snapshot
 #define SMALL (16u << 20)  // bytes of a whole snapshot
 #define LARGE (256u << 20)
-#define SLOWEST 1e9        // bytes a second of a copy to the host over a slow link
+#define SLOWEST 1e9  // bytes a second of a copy to the host over a slow link
 
 // Of a run: one that is written, one that waits for it, one that was just taken, and the next.
 #define PLACES 4

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other ranks as processes: one that is stopped, ends or is of another version, which machine it
-// is on, and what launchers say of it.
+// The other ranks as processes: one that is stopped, ends or is of another version, which machine
+// it is on, and what launchers say of it.
 #include "harness/harness.h"
 
 #include <signal.h>
