@@ -23,8 +23,8 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 # Beginnings of an area's paths, and the tests that ought to notice a mistake there. Of a suite that
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
-    "base": ("runtime/base/", r"status|outside|cache|half|cli|runs|run|checkpoint|profile|runlog|behind"),
-    "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|ranks-.*"),
+    "base": ("runtime/base/", r"status|outside|cache|half|thread|cli|runs|run|checkpoint|profile|runlog|behind"),
+    "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|others|windows|shares|ranks-.*"),
     "data": ("runtime/data/ runtime/import/", r"order|dataset|values|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
@@ -37,12 +37,12 @@ AREAS = {
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"learnfacts|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
+    "learn": ("runtime/learn/", r"learnfacts|losses|pieces|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
     "rl": ("runtime/rl/", r"es|esfacts|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
-    "run": ("runtime/run/", r"run|runfacts|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
+    "run": ("runtime/run/", r"run|runfacts|tight|shares|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),

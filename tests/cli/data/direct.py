@@ -78,6 +78,10 @@ def same():
         train(name, *words)
         assert name == "wval" or model(name) == model("wh5"), name
     run("predict", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "-o", "said.npy")
+    run("predict", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "-o", "said.csv")
+    with open("said.csv") as f:
+        assert f.readline() == "y\n"  # one output has no number
+        assert np.array_equal(np.array([float(line) for line in f], "f4"), np.load("said.npy")[:, 0])
     told = run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", code=65)
     assert "no column 'heavy'" in told and "; `sample_weights=none` leaves weights out" in told, told
     run("eval", "--data", "a.csv", "--checkpoint", "wcsv", "--device", "ref:0", "sample_weights=none")

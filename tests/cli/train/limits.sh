@@ -186,6 +186,8 @@ expect 0 "${es[@]}" iterations=3 --checkpoint three.h5
 same steps.h5 three.h5
 expect 0 "${es[@]}" iterations=5 max_steps=3 --checkpoint steps5.h5
 same steps5.h5 three.h5
+expect 0 "${es[@]}" iterations=3 max_steps=5 --checkpoint steps35.h5
+same steps35.h5 three.h5
 expect 0 "${es[@]}" max_steps=3 --resume steps.h5
 told 'nothing to do at step 3 of 3: .*\(max_steps\)'
 logs_agree still.jsonl due.jsonl far.jsonl never.jsonl share.jsonl steps.jsonl

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What running processes say of themselves: what is written is read, what the dead left is removed,
 // and a folder or file that is not what it should be is left alone.
+#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -59,26 +60,41 @@ static struct state some(double step) {
     return state;
 }
 
+static uint32_t open_files(void) {
+    uint32_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder)) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
+
 static void there_and_back(void **context) {
     (void)context;
     struct state_file file = STATE_FILE;
     struct state states[STATE_MOST], state = some(3);
+    uint32_t before = open_files();
     assert_true(state_publish(&file, &state));
     struct stat info;
     assert_int_equal(stat(file.path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0600);
-    // Replaced while it is read: there is always one, and it is whole.
+    uint32_t published = open_files();
+    // Replaced while it is read: there is always one, and it is whole. None is left open.
     for (int i = 4; i < 200; i++) {
         state = some(i);
         assert_true(state_publish(&file, &state));
         assert_int_equal(state_read_all(states), 1);
         assert_true(states[0].step == i && states[0].pid == (double)getpid());
     }
+    assert_int_equal(open_files(), published);
     assert_string_equal(states[0].app, "train supervised");
     assert_string_equal(states[0].score_of, "loss");
     assert_string_equal(states[0].device, "");
     assert_true(states[0].steps == 1e6 && states[0].score == 0.125 && isnan(states[0].left));
     state_withdraw(&file);
+    assert_int_equal(open_files(), before);
     assert_int_equal(state_read_all(states), 0);
     char name[32];
     snprintf(name, sizeof name, "%d.json", (int)getpid());

@@ -453,6 +453,15 @@ static void values_of_a_checkpoint(void **state) {
     bias->name[0] = 'M';
     TEST_REFUSED(grt_es_load(es, archive, true), GRT_INVALID,
                  "run/a.h5: tensor 'model/layers.1.bias' is missing");
+    // As many numbers the other way round are another policy.
+    struct grt_archive_tensor *weight = grt_archive_find(archive, "model/layers.0.weight");
+    assert_true(weight->shape[0] == 20 && weight->shape[1] == OBS);
+    weight->shape[0] = OBS;
+    weight->shape[1] = 20;
+    TEST_REFUSED(grt_es_load(es, archive, true), GRT_INVALID,
+                 "run/a.h5: tensor 'model/layers.0.weight' has another shape");
+    weight->shape[0] = 20;
+    weight->shape[1] = OBS;
     struct grt_archive_tensor *norm = grt_archive_find(archive, "normalizer/mean_rstd_variance");
     norm->bytes -= 4;
     TEST_REFUSED(grt_es_load(es, archive, true), GRT_INVALID,

@@ -277,6 +277,16 @@ static void scratch_is_asked_for(void **state) {
     desc.policy = NULL;
     assert_int_equal(grt_op_rollout_scratch(dev, &desc), 0);
     assert_int_equal(grt_op_rollout_scratch(dev, NULL), 0);
+    // 64 fours of hidden units take 8 quads each, the actions' bias one and the normalisation two:
+    // 515 quads hold all, one less does not.
+    const struct grt_env_info *pendulum = grt_env_find("pendulum");
+    for (uint32_t room = 514; room <= 515; room++) {
+        struct grt_dev *small = dev_with(16 * room);
+        desc = (struct grt_rollout_desc){
+            .env = pendulum, .policy = &policy, .sides = 6, .narrow = true};
+        assert_int_equal(grt_op_rollout_scratch(small, &desc), room == 515 ? 0 : 6 * 513 * 16);
+        grt_dev_destroy(&small);
+    }
 
     struct trip trip = trip_begin(dev, env, &policy, 3, 6);
     trip.desc.steps = 1;
