@@ -254,7 +254,7 @@ tidy_one() {
         cd "$build" && sh -c "${compile%% -o *} -E -P $root/$1" 2>/dev/null || date +%N; } | sha256sum)
     key=${key%% *}
     [ ! -e "$tidy_cache/$key" ] || return 0
-    # The analyzer takes 9 of 10 seconds. Its parts for other languages find nothing in C, and take a
+    # The analyzer takes 9 of 10 seconds. Its parts for other languages find nothing in C and take a
     # seventh of them. It follows cmocka's assertions as if tests went on behind them.
     local none='-clang-analyzer-' no
     no="${none}cplusplus*,${none}optin.cplusplus*,${none}osx*,${none}optin.osx*,${none}webkit*,${none}fuchsia*,${none}nullability*"
