@@ -80,9 +80,16 @@ static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind)
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
         .flags = VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT,
     };
+    // NVIDIA's driver gives memory of one buffer large pages. 768x456x104272 nt in f16, whose rows
+    // lie 200 KB apart, took 212 us without this, 132 with it and 134 on OpenCL (H200, 2026-11-18).
+    const VkMemoryDedicatedAllocateInfo own = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
+        .pNext = dev->imports ? &addressed : NULL,
+        .buffer = buf->handle,
+    };
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .pNext = dev->imports ? &addressed : NULL,
+        .pNext = &own,
         .allocationSize = needs.size,
         .memoryTypeIndex = type,
     };

@@ -42,9 +42,11 @@ matrix_kernels() {
     esac
     case $1 in
     sm_90)
-        echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=32 VEC=63 SPLIT=0"
-        echo "gemm_split_wgmma_f32 128 BM=64 BN=128 BK=16 VEC=63 SPLIT=1"
-        echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63 SPLIT=1"
+        echo "gemm_split_wgmma_f32 256 BM=128 BN=128 BK=32 VEC=63 SPLIT=0 AHEAD=1"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=128 BK=16 VEC=63 SPLIT=1 AHEAD=1"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63 SPLIT=1 AHEAD=2"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=32 BK=32 VEC=63 SPLIT=1 AHEAD=2"
+        echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63 SPLIT=0 AHEAD=0"
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
         echo "gemm_wgmma_16 384 BM=128 BN=256 STAGES=4 VEC=63 SPLIT=1"
         echo "gemm_wgmma_16 160 BM=64 BN=64 STAGES=4 VEC=63 SPLIT=1"

@@ -62,7 +62,7 @@ bool gemm_has_room(const struct gemm_case *g) {
 }
 
 bool gemm_worth_importing(const struct gemm_case *g) {
-    bool hard = g->in != GRT_F32 && (!gemm_in_chunks(g) || g->k >= 512);
+    bool hard = g->in == GRT_F32 ? g->k >= 128 : !gemm_in_chunks(g) || g->k >= 512;
     return (double)g->m * g->n * g->k * g->batch >= (hard ? 0x1p21 : 0x1p24);
 }
 

@@ -44,6 +44,11 @@ struct gemm_variant {
     bool made_of_others;  // another variant multiplies, and has its own check
     // Microseconds that a product is expected to take, the launch aside; NULL: nobody knows.
     double (*time)(const struct gemm_case *g);
+    // The tile that it takes for a product, as its setting of the profile has it: BM BN and so on;
+    // then what else has kernels of its own. NULL: products of one size have one.
+    void (*tile)(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
+    // Whether it cuts k of some tiles: another kernel. NULL: never.
+    bool (*cuts)(const struct gemm_case *g);
 };
 
 extern const struct gemm_variant *const gemm_variants[];
@@ -121,6 +126,10 @@ struct gemm_schedule {
 // The quickest for a k of `steps`; without `cut` all tiles are whole.
 struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct gemm_tile *t,
                                       uint32_t steps, bool cut);
+// That of a small product in the check of one whose schedule is `meant`: cut if that is, into two
+// parts of the last tile.
+struct gemm_schedule gemm_schedule_of_check(const struct gemm_case *g, const struct gemm_tile *t,
+                                            uint32_t steps, const struct gemm_schedule *meant);
 // The product with its schedule's numbers for the kernel.
 struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_schedule *s);
 
@@ -130,8 +139,7 @@ bool gemm_sizes(const struct gemm_case *g, const struct grt_tunable *tunable,
 
 // What the profile says of each tile of a variant.
 const double *gemm_costs(const struct gemm_case *g, enum grt_profile_key key);
-// The tile that a variant takes for a product, as its setting of the profile has it: BM BN and so
-// on.
+// Tiles of variants, see struct gemm_variant.
 void gemm_coop_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_mma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
 void gemm_split_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]);
@@ -176,7 +184,8 @@ bool gemm_within(const struct gemm_case *g, uint32_t across, uint32_t down);
 bool gemm_has_room(const struct gemm_case *g);
 // Whether a product has enough work for a kernel that Vulkan imports as PTX, which NVIDIA's driver
 // compiles at every start. Cooperative matrices, which serve else, are slow where rows begin
-// anywhere, and where k is long: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17).
+// anywhere, and where k is long: 64 of 76x76x40 take 7.8 us, by mma 4.3 (H200, 2026-11-17); in f32
+// 16 of 56x56x129 6.6, by split_wgmma 5.7.
 bool gemm_worth_importing(const struct gemm_case *g);
 // Whether a product on Vulkan with a b that is short both ways is stream's: halves, where b is
 // short enough for it.

@@ -13,8 +13,8 @@
 
 // ---- a small product ----
 
-// Products of one size have one verdict. Large ones have tiles of up to 256 rows or columns, and
-// are checked with more than one of them.
+// Products of one size have one verdict, or one for each tile where a variant has several. Large
+// ones have tiles of up to 256 rows or columns, and are checked with more than one of them.
 #define SMALL 128u
 #define LARGE 288u
 static uint32_t size_of(const struct gemm_case *g) {
@@ -163,16 +163,35 @@ static enum grt_verdict run(const void *subject, bool fault) {
     return verdict;
 }
 
+// Which of a variant's kernels serves: its tile, and whether k is cut.
+static void name_kernel(const struct gemm_case *g, const struct gemm_variant *variant, char *text,
+                        size_t size) {
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    if (variant->tile) {
+        variant->tile(g, v);
+    }
+    for (uint32_t i = 0; i < GRT_PROFILE_NUMBERS && v[i]; i++) {
+        int more = snprintf(text, size, "%s%u", i ? " x " : ", tile ", v[i]);
+        text += more;
+        size -= (size_t)more;
+    }
+    if (variant->cuts && variant->cuts(g)) {
+        snprintf(text, size, ", k cut");
+    }
+}
+
 bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant) {
     if (variant == &gemm_variant_plain || variant->made_of_others) {
         return true;
     }
-    char what[96];
+    char what[192];
     bool whole_chunks = g->params.lda % 8 == 0 && g->params.ldb % 8 == 0;
-    snprintf(what, sizeof what, "%s, %s > %s%s, %c%c, %s", size_of(g) == LARGE ? "large" : "small",
-             grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
-             g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
-             whole_chunks ? "aligned" : "ragged");
+    size_t used = (size_t)snprintf(
+        what, sizeof what, "%s, %s > %s%s, %c%c, %s", size_of(g) == LARGE ? "large" : "small",
+        grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
+        g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
+        whole_chunks ? "aligned" : "ragged");
+    name_kernel(g, variant, what + used, sizeof what - used);
     const struct question question = {g, variant};
     return grt_check_trusts(g->dev, &(struct grt_check){.op = "gemm",
                                                         .variant = variant->name,

@@ -246,7 +246,8 @@ static bool coop_pays(const struct gemm_case *g) {
     return !g->dev->info.caps.software;
 }
 
-const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_pays, coop_record};
+const struct gemm_variant gemm_variant_coop = {"coop", coop_usable, coop_pays, coop_record,
+                                               .tile = gemm_coop_tile};
 
 // ---- a part of it, for tests ----
 

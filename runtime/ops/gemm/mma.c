@@ -106,19 +106,6 @@ static double ragged(const struct gemm_case *g, const struct tile *t) {
     return (a + b) / (t->bm + t->bn);
 }
 
-// As the kernel has it: tiles on their way, or 16 rows of sums of each warp.
-static uint32_t shared_bytes(const struct tile *t) {
-    uint32_t ring = t->stages * (t->bm + t->bn) * t->bk * 2;
-    uint32_t out = tile_lanes(t) / 32 * 16 * (t->wn + 8) * 4 + 16;
-    return ring > out ? ring : out;
-}
-
-// With Vulkan a compute unit has the shared memory of one workgroup for all that it holds.
-static uint32_t fitting(const struct gemm_case *g, const struct tile *t, uint32_t fit) {
-    uint32_t room = g->dev->info.caps.shmem / shared_bytes(t);
-    return !g->dev->info.caps.imports || fit < room ? fit : room > 1 ? room : 1;
-}
-
 // A k of one or two steps has no more tiles on their way, and a compute unit has room for more
 // workgroups.
 static struct tile with_stages(struct tile t, uint32_t k) {
@@ -140,18 +127,17 @@ static struct choice choose(const struct gemm_case *g) {
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
         struct tile own = with_stages(tiles[i], g->k);
         const struct tile *t = &own;
-        // Tiles of 32 x 32 want more workgroups on a compute unit than Vulkan has there: us by them
-        // / by 64 x 64, H200, 2026-11-17: 1024 of 61x61x56 tn 33 / 18, 64x195x36260 tn 61 / 19.
+        // Tiles of 32 x 32 were slower on Vulkan: us by them / by 64 x 64, H200, 2026-11-17: 1024
+        // of 61x61x56 tn 33 / 18, 64x195x36260 tn 61 / 19, both in memory of small pages
+        // (backends/vulkan/buffer.c).
         bool crowd = g->dev->info.caps.imports && t->bm == 32;
         if ((t->bm == 16 && g->m > FEW_ROWS) || crowd) {
             continue;
         }
         struct choice this = {own, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
-        uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_MMA_FIT)[i];
         double longer = ragged(g, t);
-        this.costs.at_once = fitting(g, t, fit);
-        this.costs.step =
-            gemm_costs(g, GRT_KEY_GEMM_MMA_STEP)[i] * longer * this.costs.at_once / fit;
+        this.costs.at_once = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_MMA_FIT)[i];
+        this.costs.step = gemm_costs(g, GRT_KEY_GEMM_MMA_STEP)[i] * longer;
         this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_MMA_ALONE)[i] * longer;
         this.costs.ends = gemm_costs(g, GRT_KEY_GEMM_MMA_ENDS)[i];
         this.schedule = gemm_schedule_of(g, &this.costs, gemm_ceil_div(g->k, t->bk), true);
@@ -184,11 +170,16 @@ static bool pays(const struct gemm_case *g) {
            (gemm_worth_importing(g) && !(stream->usable(g) && stream->pays(g)));
 }
 
+static bool cuts(const struct gemm_case *g) {
+    return choose(g).schedule.parts > 1;
+}
+
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
     const struct tile *t = &choice.tile;
     if (g->stands_for) {  // of another k
-        choice.schedule = gemm_schedule_of(g, &choice.costs, gemm_ceil_div(g->k, t->bk), false);
+        choice.schedule =
+            gemm_schedule_of_check(g, &choice.costs, gemm_ceil_div(g->k, t->bk), &choice.schedule);
     }
     struct gemm_case own = gemm_scheduled(g, &choice.schedule);
     uint32_t vec = gemm_alignment(g->params.lda | g->params.a_batch) |
@@ -210,5 +201,12 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
 }
 
 // A chunk at the end of a row of a may reach beyond k, into the row's gap.
-const struct gemm_variant gemm_variant_mma = {
-    "mma", usable, pays, record, .fills = true, .zero_gaps = true, .time = gemm_mma_time};
+const struct gemm_variant gemm_variant_mma = {"mma",
+                                              usable,
+                                              pays,
+                                              record,
+                                              .fills = true,
+                                              .zero_gaps = true,
+                                              .time = gemm_mma_time,
+                                              .tile = gemm_mma_tile,
+                                              .cuts = cuts};

@@ -32,10 +32,9 @@ static uint32_t slots(const struct gemm_case *g, const struct gemm_tile *t) {
 }
 
 // Parts wait for each other: they must all be on the device at once. Two workgroups on a compute
-// unit are certain to fit, whatever registers a compiler takes; one with Vulkan's shared memory.
+// unit are certain to fit, whatever registers a compiler takes.
 static uint32_t waiting(const struct gemm_case *g, const struct gemm_tile *t) {
-    uint32_t most = g->dev->info.caps.imports ? 1 : 2;
-    return gemm_units(g) * (t->at_once < most ? t->at_once : most);
+    return gemm_units(g) * (t->at_once < 2 ? t->at_once : 2);
 }
 
 static uint64_t tile_count(const struct gemm_case *g, const struct gemm_tile *t) {
@@ -77,6 +76,12 @@ static double last_round(const struct gemm_case *g, const struct gemm_tile *t, u
     return count > 0 ? steps * (step > least ? step : least) + t->ends : 0;
 }
 
+// Workgroups of a launch for so many tiles and parts.
+static uint32_t groups_of(const struct gemm_case *g, const struct gemm_tile *t, uint64_t units) {
+    uint32_t most = t->leaves ? MOST_IN_A_ROW : slots(g, t);
+    return (uint32_t)(units < most ? units : most);
+}
+
 struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct gemm_tile *t,
                                       uint32_t steps, bool cut) {
     uint64_t count = tile_count(g, t);
@@ -98,10 +103,19 @@ struct gemm_schedule gemm_schedule_of(const struct gemm_case *g, const struct ge
                 (struct gemm_schedule){(uint32_t)(count - rest), parts, bunch_of(parts), 0, time};
         }
     }
-    uint64_t all = best.whole + (count - best.whole) * best.parts;
-    uint32_t most = t->leaves ? MOST_IN_A_ROW : slots(g, t);
-    best.groups = (uint32_t)(all < most ? all : most);
+    best.groups = groups_of(g, t, best.whole + (count - best.whole) * best.parts);
     return best;
+}
+
+struct gemm_schedule gemm_schedule_of_check(const struct gemm_case *g, const struct gemm_tile *t,
+                                            uint32_t steps, const struct gemm_schedule *meant) {
+    struct gemm_schedule s = gemm_schedule_of(g, t, steps, false);
+    if (meant->parts > 1 && steps > 1) {
+        s.groups = groups_of(g, t, (uint64_t)s.whole + 1);
+        s.whole -= 1;
+        s.parts = s.bunch = 2;
+    }
+    return s;
 }
 
 struct gemm_case gemm_scheduled(const struct gemm_case *g, const struct gemm_schedule *s) {

@@ -88,4 +88,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     coop_dispatch(graph, g, "split", &t, shape, NULL, 0);
 }
 
-const struct gemm_variant gemm_variant_split = {"split", usable, gemm_split_pays, record};
+const struct gemm_variant gemm_variant_split = {"split", usable, gemm_split_pays, record,
+                                                .tile = gemm_split_tile};

@@ -68,6 +68,11 @@ struct choice {
     struct gemm_schedule schedule;
 };
 
+// A k of one step has nothing on its way, and a compute unit has registers for more workgroups.
+static uint32_t fitting(const struct gemm_case *g, const struct tile *t, uint32_t fit) {
+    return g->k <= t->bk && t->bm == 64 ? fit + 1 : fit;
+}
+
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     if (gemm_sizes(g, &gemm_split_wgmma_tunable, v) && v[BM]) {
@@ -79,7 +84,8 @@ static struct choice choose(const struct gemm_case *g) {
     for (uint32_t i = 0; i < sizeof tiles / sizeof tiles[0]; i++) {
         const struct tile *t = &tiles[i];
         struct choice this = {{t->bm, t->bn, t->bk}, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};
-        this.costs.at_once = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_FIT)[i];
+        uint32_t fit = (uint32_t)gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_FIT)[i];
+        this.costs.at_once = fitting(g, t, fit);
         this.costs.step = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_STEP)[i] / 1000;
         this.costs.alone = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ALONE)[i] / 1000;
         this.costs.ends = gemm_costs(g, GRT_KEY_GEMM_SPLIT_WGMMA_ENDS)[i] / 1000;
@@ -92,6 +98,18 @@ static struct choice choose(const struct gemm_case *g) {
 void gemm_split_wgmma_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
     struct choice choice = choose(g);
     memcpy(v, choice.v, sizeof choice.v);
+}
+
+// Steps of a and b on their way beside the one that is multiplied. Two where few workgroups have
+// many steps each, so that memory's latency is what they wait for; the registers that it takes
+// cost more elsewhere. us with 1 / 2 on an H200, OpenCL, 2026-11-18: 64x6863x7936 157 / 139,
+// 336x24x82048 72 / 67, but 12464x768x704 by 64 x 64 219 / 235, 18432x256x27 12.8 / 15.7.
+#define MANY_STEPS 8u
+static uint32_t ahead(const struct gemm_case *g, const struct choice *c) {
+    uint32_t steps = gemm_ceil_div(g->k, c->v[BK]);
+    bool once = c->schedule.groups <= gemm_units(g) * c->costs.at_once;
+    bool many = gemm_ceil_div(steps, c->schedule.parts) >= MANY_STEPS;
+    return steps == 1 ? 0 : once && many && c->v[BN] <= 64 ? 2 : 1;
 }
 
 // ---- the variant ----
@@ -108,22 +126,36 @@ static bool pays(const struct gemm_case *g) {
            (!g->dev->info.caps.imports || gemm_worth_importing(g));
 }
 
+// Its tile, and what is on its way, counted from 1.
+static void kernel_of(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct choice choice = choose(g);
+    memcpy(v, choice.v, sizeof choice.v);
+    v[BK + 1] = ahead(g, &choice) + 1;
+}
+
+static bool cuts(const struct gemm_case *g) {
+    return choose(g).schedule.parts > 1;
+}
+
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
     const uint32_t *v = choice.v;
+    uint32_t on_their_way = ahead(gemm_meant(g), &choice);
     if (g->stands_for) {  // of another k
-        choice.schedule = gemm_schedule_of(g, &choice.costs, gemm_ceil_div(g->k, v[BK]), false);
+        choice.schedule =
+            gemm_schedule_of_check(g, &choice.costs, gemm_ceil_div(g->k, v[BK]), &choice.schedule);
     }
     struct gemm_case own = gemm_scheduled(g, &choice.schedule);
     uint32_t vec = gemm_alignment(g->params.lda | g->params.a_batch) |
                    gemm_alignment(g->params.ldb | g->params.b_batch) << 2 |
                    gemm_alignment_of_c(g) << 4;
-    const struct grt_spec specs[] = {{"WG", lanes(v)}, {"BM", v[BM]},
-                                     {"BN", v[BN]},    {"BK", v[BK]},
-                                     {"VEC", vec},     {"SPLIT", choice.schedule.parts > 1}};
+    const struct grt_spec specs[] = {{"WG", lanes(v)},       {"BM", v[BM]},
+                                     {"BN", v[BN]},          {"BK", v[BK]},
+                                     {"VEC", vec},           {"SPLIT", choice.schedule.parts > 1},
+                                     {"AHEAD", on_their_way}};
     const uint32_t groups[3] = {choice.schedule.groups, 1, 1};
     gemm_dispatch(graph, &own, "split_wgmma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_wgmma = {"split_wgmma", usable, pays, record,
-                                                      .fills = true};
+const struct gemm_variant gemm_variant_split_wgmma = {
+    "split_wgmma", usable, pays, record, .fills = true, .tile = kernel_of, .cuts = cuts};

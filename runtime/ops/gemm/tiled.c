@@ -113,4 +113,9 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "tiled", specs, count, groups);
 }
 
-const struct gemm_variant gemm_variant_tiled = {"tiled", usable, pays, record, .gaps = true};
+static void tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    gemm_sizes(g, tunable_of(g), v);
+}
+
+const struct gemm_variant gemm_variant_tiled = {"tiled", usable,       pays,
+                                                record,  .gaps = true, .tile = tile};

@@ -145,10 +145,15 @@ static uint32_t lanes_of(const struct choice *choice) {
     return choice->schedule.parts > 1 && tile->bm * tile->bn >= 128 * 256 ? 384 : choice->way.lanes;
 }
 
+static bool cuts(const struct gemm_case *g) {
+    return choose(g).schedule.parts > 1;
+}
+
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
     if (g->stands_for) {  // of another k
-        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 64), false);
+        choice.schedule =
+            gemm_schedule_of_check(g, &choice.way.tile, gemm_ceil_div(g->k, 64), &choice.schedule);
     }
     const struct gemm_schedule *s = &choice.schedule;
     struct gemm_case own = gemm_scheduled(g, s);
@@ -162,5 +167,12 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma = {
-    "wgmma", usable, pays, record, .fills = true, .gaps = true, .time = gemm_wgmma_time};
+const struct gemm_variant gemm_variant_wgmma = {"wgmma",
+                                                usable,
+                                                pays,
+                                                record,
+                                                .fills = true,
+                                                .gaps = true,
+                                                .time = gemm_wgmma_time,
+                                                .tile = gemm_wgmma_tile,
+                                                .cuts = cuts};

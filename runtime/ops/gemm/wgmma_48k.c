@@ -140,10 +140,15 @@ static bool pays(const struct gemm_case *g) {
     return gemm_worth_importing(g) && time_here(g) < gemm_mma_time(g);
 }
 
+static bool cuts(const struct gemm_case *g) {
+    return choose(g).schedule.parts > 1;
+}
+
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     struct choice choice = choose(gemm_meant(g));
     if (g->stands_for) {  // of another k
-        choice.schedule = gemm_schedule_of(g, &choice.way.tile, gemm_ceil_div(g->k, 32), false);
+        choice.schedule =
+            gemm_schedule_of_check(g, &choice.way.tile, gemm_ceil_div(g->k, 32), &choice.schedule);
     }
     const struct gemm_schedule *s = &choice.schedule;
     struct gemm_case own = gemm_scheduled(g, s);
@@ -158,5 +163,12 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, &own, "wgmma_48k", specs, sizeof specs / sizeof specs[0], grid);
 }
 
-const struct gemm_variant gemm_variant_wgmma_48k = {
-    "wgmma_48k", usable, pays, record, .fills = true, .gaps = true, .time = time_here};
+const struct gemm_variant gemm_variant_wgmma_48k = {"wgmma_48k",
+                                                    usable,
+                                                    pays,
+                                                    record,
+                                                    .fills = true,
+                                                    .gaps = true,
+                                                    .time = time_here,
+                                                    .tile = gemm_wgmma_48k_tile,
+                                                    .cuts = cuts};

@@ -274,7 +274,7 @@ static void tiles_of_mma(void **state) {
 }
 
 // On Vulkan a kernel that is compiled at every start is for more work than 2^24 products of
-// numbers, or 2^21 where rows of a or b begin anywhere or k is long.
+// numbers, or 2^21 where rows of a or b begin anywhere or k is long, which it is sooner in f32.
 static void worth_importing(void **state) {
     (void)state;
     static const struct {
@@ -285,8 +285,9 @@ static void worth_importing(void **state) {
         {256, 256, 256, GRT_F16, true},  {255, 256, 256, GRT_F16, false},
         {129, 129, 127, GRT_F16, true},  {127, 129, 127, GRT_F16, false},
         {8, 512, 512, GRT_BF16, true},   {7, 512, 512, GRT_BF16, false},
-        {64, 512, 504, GRT_BF16, false}, {500, 129, 255, GRT_F32, false},
-        {512, 129, 255, GRT_F32, true},
+        {64, 512, 504, GRT_BF16, false}, {500, 258, 127, GRT_F32, false},
+        {512, 259, 127, GRT_F32, true},  {128, 128, 128, GRT_F32, true},
+        {127, 128, 128, GRT_F32, false},
     };
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
     struct grt_dev dev = h200();
@@ -297,6 +298,29 @@ static void worth_importing(void **state) {
             fail_msg("%u x %u x %u: not %d", g.m, g.n, g.k, known[i].worth);
         }
     }
+    grt_profile_destroy(&dev.profile);
+}
+
+// ---- checks of products that are cut ----
+
+// What checks a product whose k is cut has a cut k too: two parts of its last tile.
+static void checks_are_cut(void **state) {
+    (void)state;
+    const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
+    struct grt_dev dev = h200();
+    struct gemm_case g = straight(&dev, &nn, 300, 300, 130);
+    const struct gemm_tile stays = {128, 256, 1, 0.5, 0.3, false, 0};
+    const struct gemm_schedule cut = {.parts = 7}, whole = {.parts = 1};
+    struct gemm_schedule s = gemm_schedule_of_check(&g, &stays, 3, &cut);
+    assert_int_equal(s.whole, 5);
+    assert_int_equal(s.parts, 2);
+    assert_int_equal(s.groups, 7);
+    s = gemm_schedule_of_check(&g, &stays, 3, &whole);
+    assert_int_equal(s.whole, 6);
+    assert_int_equal(s.parts, 1);
+    assert_int_equal(s.groups, 6);
+    // A k of one step has no parts.
+    assert_int_equal(gemm_schedule_of_check(&g, &stays, 1, &cut).parts, 1);
     grt_profile_destroy(&dev.profile);
 }
 
@@ -348,5 +372,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(copies_as_measured),
     TEST_CASE(tiles_of_mma),
     TEST_CASE(worth_importing),
+    TEST_CASE(checks_are_cut),
 };
 TEST_SUITE(choices, false, cases);

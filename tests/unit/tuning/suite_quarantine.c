@@ -4,13 +4,16 @@
 // by hand.
 #include "harness/cache_kit.h"
 #include "harness/learn_kit.h"
+#include "harness/profile_kit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpurt/learner.h"
 #include "nn/fused/mlp_fused.h"
 #include "base/log.h"
+#include "ops/gemm/case.h"
 #include "ops/verdict.h"
 
 #define M 24u
@@ -181,6 +184,43 @@ static void large_apart_from_small(void **state) {
         grt_plan_destroy(&sizes[1].plan);
         grt_dev_destroy(&dev);
     }
+}
+
+// Tiles of one variant are kernels of their own: one that is wrong leaves the others in use.
+static void one_verdict_a_tile(void **state) {
+    (void)state;
+    static const uint64_t columns[2] = {300, 30};
+    char path[300];
+    snprintf(path, sizeof path, "%s/tiles.profile", kit_cache);
+    kit_write(path, "gpurt-profile 1\nlevel = user\nfrom = default\n"
+                    "gemm.tiled.large = 64 32 16 4 4\ngemm.tiled.medium = 32 32 16 4 4\nend\n");
+    setenv("GPURT_PROFILE", path, 1);
+    for (int first = 0; first < 2; first++) {
+        struct grt_dev *dev = open_again();
+        snprintf(dev->info.driver_version, sizeof dev->info.driver_version, "tile %d", first);
+        struct grt_tensor a = {.dtype = GRT_F32, .rank = 2, .shape = {100000, K}};
+        struct grt_tensor b[2] = {a, a}, c[2] = {a, a};
+        struct ones sizes[2] = {{0}, {0}};
+        uint32_t tiles[2][GRT_PROFILE_NUMBERS] = {{0}, {0}};
+        for (int i = 0; i < 2; i++) {
+            b[i].shape[0] = K;
+            b[i].shape[1] = c[i].shape[1] = columns[i];
+            sizes[i].desc = (struct grt_gemm_desc){.a = &a, .b = &b[i], .c = &c[i]};
+            struct gemm_case g;
+            gemm_fill_case(&g, dev, &sizes[i].desc);
+            gemm_variant_tiled.tile(&g, tiles[i]);
+        }
+        assert_memory_not_equal(tiles[0], tiles[1], sizeof tiles[0]);
+        const struct ones *right = &sizes[first], *wrong = &sizes[1 - first];
+        assert_true(listed(dev, right, "tiled"));
+        test_log.quiet = true;
+        grt_check_fault(dev, "gemm", "tiled");
+        assert_true(listed(dev, right, "tiled"));
+        assert_false(listed(dev, wrong, "tiled"));
+        test_log.quiet = false;
+        grt_dev_destroy(&dev);
+    }
+    unsetenv("GPURT_PROFILE");
 }
 
 // The plain product serves when every other variant is wrong.
@@ -459,10 +499,10 @@ static void no_fused_is_wrong_here(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    CACHE_CASE(wrong_results),          CACHE_CASE(large_apart_from_small),
-    CACHE_CASE(failed_builds),          CACHE_CASE(one_warning),
-    CACHE_CASE(half_sums_apart),        CACHE_CASE(plain_is_left),
-    TEST_CASE(nothing_is_wrong_here),   CACHE_CASE(wrong_fused_results),
-    CACHE_CASE(no_fused_is_wrong_here),
+    CACHE_CASE(wrong_results),       CACHE_CASE(large_apart_from_small),
+    CACHE_CASE(one_verdict_a_tile),  CACHE_CASE(failed_builds),
+    CACHE_CASE(one_warning),         CACHE_CASE(half_sums_apart),
+    CACHE_CASE(plain_is_left),       TEST_CASE(nothing_is_wrong_here),
+    CACHE_CASE(wrong_fused_results), CACHE_CASE(no_fused_is_wrong_here),
 };
 TEST_SUITE(quarantine, true, cases);
