@@ -373,7 +373,7 @@ static void what_does_not_fit_says_what_does(void **state) {
         struct ppo_maker m = makers[k];
         m.desc.horizon = 30;
         m.desc.batch = 64;
-        m.copies = 400;
+        m.copies = 150;
         struct ppo_made made = ppo_make(&m);
         struct grt_ppo_desc d = made.ppo->desc;
         d.actor.of = &made.actor;  // where they are by now
