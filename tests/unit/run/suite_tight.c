@@ -224,6 +224,10 @@ static void caches_that_do_not_fit(void **state) {
     run_kit_end();
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(short_memory), TEST_CASE(short_memory_of_sums),
-                                          TEST_CASE(caches_that_do_not_fit)};
+static const struct CMUnitTest cases[] = {
+    TEST_CASE(besides_a_learner),
+    TEST_CASE(short_memory),
+    TEST_CASE(short_memory_of_sums),
+    TEST_CASE(caches_that_do_not_fit),
+};
 TEST_SUITE(tight, true, cases);
