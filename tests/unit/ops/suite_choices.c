@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/conv/case.h"
 #include "ops/gemm/case.h"
 
 enum { COOP, SPLIT, SPLIT_WGMMA, WGMMA, WGMMA_48K, VARIANTS };
@@ -364,6 +365,78 @@ static void cuts(void **state) {
     }
 }
 
+// The first kernel of a convolution 3x3 that pays, of those that Hopper has, with its tile.
+static void convolve(struct grt_dev *dev, enum grt_conv_pass pass, uint32_t side, uint32_t channels,
+                     char text[128]) {
+    static const struct conv_variant *const all[] = {
+        &conv_variant_wgmma_w_registers, &conv_variant_wgmma_columns,
+        &conv_variant_wgmma_x_registers, &conv_variant_wgmma_48k, &conv_variant_wgmma};
+    const struct grt_conv2d_desc desc = {.pass = pass, .stride = 1, .padding = 1};
+    const struct conv_case c = {.dev = dev,
+                                .desc = &desc,
+                                .window = {.size = 3,
+                                           .stride = 1,
+                                           .padding = 1,
+                                           .height = side,
+                                           .width = side,
+                                           .channels = channels,
+                                           .out_height = side,
+                                           .out_width = side},
+                                .rows = 1024,
+                                .outputs = channels,
+                                .type = GRT_F16,
+                                .out = pass == GRT_CONV_WEIGHT ? GRT_F32 : GRT_F16};
+    bool weight = pass == GRT_CONV_WEIGHT;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool columns = all[i] == &conv_variant_wgmma_columns;
+        if ((i > 2 || columns == weight) && all[i]->pays(&c)) {
+            char tile[CONV_TILE_TEXT];
+            all[i]->tile(&c, tile);
+            snprintf(text, 128, "%s, %s", all[i]->name, tile);
+            return;
+        }
+    }
+    snprintf(text, 128, "none");
+}
+
+// Vulkan has OpenCL's kernels where imported ones have all of a processor's shared memory, and
+// kernels within 48 KiB where they have not. Tiles differ in words: each is checked by itself.
+static void convolutions(void **state) {
+    (void)state;
+    kit_enter_home();
+    struct grt_dev dev = h200();
+    static const struct {
+        enum grt_conv_pass pass;
+        uint32_t side, channels;
+        const char *all, *lean;
+    } cases[] = {
+        {GRT_CONV_FORWARD, 32, 64, "wgmma_w_registers, 8x16 pixels, 2 stages",
+         "wgmma_w_registers, 8x16 pixels, 1 stages"},
+        {GRT_CONV_FORWARD, 16, 128, "wgmma, 256x128 by 64, 4 stages",
+         "wgmma_w_registers, 8x16 pixels, 1 stages"},
+        {GRT_CONV_DATA, 8, 256, "wgmma, 128x256 by 64, 4 stages",
+         "wgmma_x_registers, 128x256 by 32, 5 stages"},
+        {GRT_CONV_FORWARD, 4, 512, "wgmma, 128x256 by 64, 4 stages",
+         "wgmma_x_registers, 128x256 by 32, 5 stages"},
+        {GRT_CONV_WEIGHT, 16, 128, "wgmma_columns, 8x8 pixels joined, 8 stages",
+         "wgmma_columns, 8x2 pixels joined, 6 stages"},
+        {GRT_CONV_WEIGHT, 3, 512, "wgmma, 128x128 by 64, 5 stages",
+         "wgmma_48k, 128x128 by 32, 2 stages"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[3][128];
+        for (uint32_t imports = 0; imports < 3; imports++) {
+            dev.info.caps.imports = imports;
+            convolve(&dev, cases[i].pass, cases[i].side, cases[i].channels, text[imports]);
+        }
+        assert_string_equal(text[0], cases[i].all);
+        assert_string_equal(text[1], cases[i].lean);
+        assert_string_equal(text[2], cases[i].all);
+    }
+    grt_profile_destroy(&dev.profile);
+    kit_leave_home();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(cuts),
     TEST_CASE(as_recorded),
@@ -373,5 +446,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(tiles_of_mma),
     TEST_CASE(worth_importing),
     TEST_CASE(checks_are_cut),
+    TEST_CASE(convolutions),
 };
 TEST_SUITE(choices, false, cases);
