@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile of its own a variant takes for a product: what the profiles say that tiles cost
-// decides. And which operands are copied to aligned rows first, and for whom. On an H200 as both
-// APIs list it; no driver is asked.
+// decides. Which operands are copied to aligned rows first, and for whom. And which kernels
+// convolutions have. On an H200 as both APIs list it; no driver is asked.
 #include "harness/profile_kit.h"
 
 #include <math.h>
@@ -368,7 +368,8 @@ static void cuts(void **state) {
 // The first kernel of a convolution 3x3 that pays, of those that Hopper has, with its tile.
 static void convolve(struct grt_dev *dev, enum grt_conv_pass pass, uint32_t side, uint32_t channels,
                      char text[128]) {
-    static const struct conv_variant *const all[] = {
+    enum { HOPPERS = 5 };
+    static const struct conv_variant *const all[HOPPERS] = {
         &conv_variant_wgmma_w_registers, &conv_variant_wgmma_columns,
         &conv_variant_wgmma_x_registers, &conv_variant_wgmma_48k, &conv_variant_wgmma};
     const struct grt_conv2d_desc desc = {.pass = pass, .stride = 1, .padding = 1};
@@ -387,7 +388,7 @@ static void convolve(struct grt_dev *dev, enum grt_conv_pass pass, uint32_t side
                                 .type = GRT_F16,
                                 .out = pass == GRT_CONV_WEIGHT ? GRT_F32 : GRT_F16};
     bool weight = pass == GRT_CONV_WEIGHT;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (uint32_t i = 0; i < HOPPERS; i++) {
         bool columns = all[i] == &conv_variant_wgmma_columns;
         if ((i > 2 || columns == weight) && all[i]->pays(&c)) {
             char tile[CONV_TILE_TEXT];
