@@ -300,7 +300,7 @@ static int open_es(void *self) {
         return command_exit_of(grt_last_status());
     }
     t->es = grt_es_create(t->trainer.dev, &desc);
-    if (!grt_comm_all(t->trainer.comm, "see its own line", t->es != NULL)) {
+    if (!grt_comm_all(t->trainer.comm, "cannot begin: see its own line", t->es != NULL)) {
         return command_exit_of_input(grt_last_status());
     }
     if (t->file.archive && !t->file.resume && !grt_es_load(t->es, t->file.archive, true)) {

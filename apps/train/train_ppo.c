@@ -290,7 +290,7 @@ static int open_ppo(void *self) {
         return command_exit_of(grt_last_status());
     }
     int code = train_ppo_make(t);
-    if (!grt_comm_all(t->trainer.comm, "see its own line", code == COMMAND_OK)) {
+    if (!grt_comm_all(t->trainer.comm, "cannot begin: see its own line", code == COMMAND_OK)) {
         return code ? code : command_exit_of(grt_last_status());
     }
     if (!t->file.archive && grt_config_given(c, GRT_CONFIG_LOG_STD) &&
@@ -298,7 +298,7 @@ static int open_ppo(void *self) {
         talk_error("log_std has no effect with the discrete actions of %s: leave it out", c->env);
         return COMMAND_CONFIG;
     }
-    if (!grt_comm_all(t->trainer.comm, "see its own line",
+    if (!grt_comm_all(t->trainer.comm, "cannot begin: see its own line",
                       grt_ppo_prepare(t->task->ppo, t->task->trials))) {
         return command_exit_of(grt_last_status());
     }

@@ -261,9 +261,9 @@ bool grt_comm_all(struct grt_comm *comm, const char *what, bool good) {
     }
     for (uint32_t r = 0; r < comm->ranks; r++) {
         if (!words[r]) {
-            return r != comm->rank && good ? grt_fail(GRT_CONFIG, "rank %u (%s) cannot begin: %s",
-                                                      r, comm->texts[r], what)
-                                           : false;
+            return r != comm->rank && good
+                       ? grt_fail(GRT_CONFIG, "rank %u (%s) %s", r, comm->texts[r], what)
+                       : false;
         }
     }
     return true;
@@ -350,6 +350,7 @@ static void forget(struct grt_comm **comm) {
     free(c->stopped);
     free(c->texts);
     free(c->scratch);
+    comm_plan_end(c);
     team_destroy(&c->team);
     window_destroy(&c->window);
     free(c);

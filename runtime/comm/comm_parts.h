@@ -10,6 +10,18 @@
 #include "team.h"
 #include "window.h"
 
+// Which sums make one of those that ranks have. A rank may have several: subtrees of the tree over
+// all leaves.
+struct comm_plan {
+    uint32_t *leaves;  // of each rank; NULL: not made yet
+    uint32_t *each;    // subtrees of each rank,
+    uint32_t most;     // and of the one that has most
+    struct comm_add {
+        uint32_t to, from;  // rank * most + number of the subtree
+    } * adds;
+    uint32_t add_count;
+};
+
 struct grt_comm {
     struct grt_transport transport;
     bool (*stop_asked)(void);
@@ -25,6 +37,7 @@ struct grt_comm {
     struct window *window;  // where all ranks are on this machine; else NULL
     struct team *team;      // of threads for its lanes but the first, or NULL
     _Atomic bool gone;      // as `lost`, for the team
+    struct comm_plan plan;  // of the newest sum
     bool joins;             // what is waited for is the team,
     uint32_t lane;          // or that all come in this lane
 };
@@ -35,6 +48,7 @@ bool comm_scratch(struct grt_comm *comm, uint64_t bytes);
 bool comm_come(struct grt_comm *comm, uint32_t lane);
 // The team has done its work. False: a rank is gone.
 bool comm_join(struct grt_comm *comm);
+void comm_plan_end(struct grt_comm *comm);
 // By messages: `each` bytes of `out` go to every rank, and `in` has what came from each.
 bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each);
 

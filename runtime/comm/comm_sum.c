@@ -1,43 +1,157 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over ranks, by messages or through shared memory, in one order.
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pile.h"
 #include "comm_parts.h"
 
-// The sum of all ranks' numbers, over those of the first: pairs, then pairs of pairs, so that every
-// way to sum has the same bits. Numbers of a rank lie `pitch` behind those of the one before.
-static void sum_tree(float *all, uint32_t ranks, uint64_t pitch, uint64_t count) {
-    for (uint32_t width = 1; width < ranks; width *= 2) {
-        for (uint32_t r = 0; r + width < ranks; r += 2 * width) {
-            float *restrict to = all + r * pitch;
-            const float *restrict from = all + (r + width) * pitch;
-            for (uint64_t i = 0; i < count; i++) {
-                to[i] += from[i];
+// ---- which sums ----
+
+static void forget(struct comm_plan *p) {
+    free(p->leaves);
+    free(p->each);
+    free(p->adds);
+    *p = (struct comm_plan){0};
+}
+
+void comm_plan_end(struct grt_comm *comm) {
+    forget(&comm->plan);
+}
+
+static uint32_t leaves_of(const uint32_t *leaves, uint32_t rank) {
+    return leaves ? leaves[rank] : 1;
+}
+
+// Subtrees of a run of leaves, one behind the other.
+static struct grt_pile pile_of(uint32_t first, uint32_t count) {
+    struct grt_pile pile = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        grt_pile_add(&pile, first + i, 1);
+    }
+    return pile;
+}
+
+uint32_t grt_comm_subtrees(uint32_t first, uint32_t leaves) {
+    return pile_of(first, leaves).count;
+}
+
+// Adds of all subtrees, in an order in which every sum has its parts: by it all ways to sum have
+// the same bits.
+static void list_adds(struct comm_plan *p, uint32_t ranks) {
+    struct grt_pile pile = {0};
+    uint32_t places[GRT_PILE_MOST], first = 0;
+    for (uint32_t r = 0; r < ranks; r++) {
+        struct grt_pile own = pile_of(first, p->leaves[r]);
+        for (uint32_t k = 0; k < own.count; k++) {
+            uint32_t from = r * p->most + k;
+            uint32_t joined = grt_pile_add(&pile, own.first[k], own.size[k]);
+            for (uint32_t i = 0; i < joined; i++) {
+                uint32_t to = places[pile.count - 1 + joined - 1 - i];
+                p->adds[p->add_count++] = (struct comm_add){to, from};
+                from = to;
             }
+            places[pile.count - 1] = from;
+        }
+        first += p->leaves[r];
+    }
+}
+
+static bool plan_made_for(const struct comm_plan *p, const uint32_t *leaves, uint32_t ranks) {
+    bool same = p->leaves != NULL;
+    for (uint32_t r = 0; same && r < ranks; r++) {
+        same = p->leaves[r] == leaves_of(leaves, r);
+    }
+    return same;
+}
+
+// `leaves` of each rank; NULL: one.
+static bool make_plan(struct grt_comm *comm, const uint32_t *leaves) {
+    struct comm_plan *p = &comm->plan;
+    uint32_t ranks = comm->ranks, first = 0, blocks = 0;
+    if (plan_made_for(p, leaves, ranks)) {
+        return true;
+    }
+    forget(p);
+    uint64_t all = 0;
+    bool some = true;
+    for (uint32_t r = 0; r < ranks; r++) {
+        all += leaves_of(leaves, r);
+        some = some && leaves_of(leaves, r) > 0;
+    }
+    if ((all & (all - 1)) != 0 || all > GRT_MAX_RANKS || !some) {
+        return leaves
+                   ? grt_fail(GRT_INVALID,
+                              "grt_comm_sum_runs: %llu leaves are no power of two of which every "
+                              "rank has some",
+                              (unsigned long long)all)
+                   : grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
+    }
+    p->leaves = malloc((ranks + 1u) * sizeof *p->leaves);
+    p->each = malloc((ranks + 1u) * sizeof *p->each);
+    for (uint32_t r = 0; p->leaves && p->each && r < ranks; r++) {
+        p->leaves[r] = leaves_of(leaves, r);
+        p->each[r] = grt_comm_subtrees(first, p->leaves[r]);
+        p->most = p->each[r] > p->most ? p->each[r] : p->most;
+        first += p->leaves[r];
+        blocks += p->each[r];
+    }
+    p->adds = malloc((blocks + 1u) * sizeof *p->adds);
+    if (!p->leaves || !p->each || !p->adds) {
+        forget(p);
+        return grt_fail(GRT_NO_MEMORY, "no host memory for sums of %u ranks", ranks);
+    }
+    list_adds(p, ranks);
+    return true;
+}
+
+// The sum of all subtrees, over the first of them: those of a rank lie `most` times `pitch` behind
+// those of the rank before.
+static void sum_tree(const struct comm_plan *plan, float *all, uint64_t pitch, uint64_t count) {
+    for (uint32_t k = 0; k < plan->add_count; k++) {
+        float *restrict to = all + plan->adds[k].to * pitch;
+        const float *restrict from = all + plan->adds[k].from * pitch;
+        for (uint64_t i = 0; i < count; i++) {
+            to[i] += from[i];
         }
     }
 }
 
-// By messages: each rank gets one slice of all, sums it, and all get the sums.
+// ---- by messages ----
+
+// Slices of one length, of every rank's subtrees: behind the numbers there are zeros.
+static void fill_slices(const struct grt_comm *comm, const float *numbers, uint64_t count,
+                        uint64_t slice, float *out) {
+    const struct comm_plan *p = &comm->plan;
+    memset(out, 0, comm->ranks * p->most * slice * sizeof *out);
+    for (uint32_t r = 0; r < comm->ranks && r * slice < count; r++) {
+        uint64_t left = count - r * slice, n = left < slice ? left : slice;
+        for (uint32_t k = 0; k < p->each[comm->rank]; k++) {
+            memcpy(out + (r * p->most + k) * slice, numbers + k * count + r * slice,
+                   n * sizeof *out);
+        }
+    }
+}
+
+// Each rank gets one slice of all, sums it, and all get the sums.
 static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
+    const struct comm_plan *p = &comm->plan;
     uint32_t ranks = comm->ranks;
     uint64_t slice = (count + ranks - 1) / ranks, room = slice * ranks;
-    if (!comm_scratch(comm, 3 * room * sizeof(float))) {
+    if (!comm_scratch(comm, (2 * p->most + 1) * room * sizeof(float))) {
         return false;
     }
-    float *theirs = comm->scratch, *all = theirs + room, *own = all + room;
-    if (room > count) {
-        // Slices are of one length: behind the numbers there are zeros.
-        memcpy(own, numbers, count * sizeof *own);
-        memset(own + count, 0, (room - count) * sizeof *own);
+    float *theirs = comm->scratch, *own = theirs + p->most * room, *all = own + p->most * room;
+    if (room > count || p->most > 1) {
+        fill_slices(comm, numbers, count, slice, own);
         numbers = own;
     }
-    if (!comm_spread(comm, numbers, theirs, slice * sizeof(float))) {
+    if (!comm_spread(comm, numbers, theirs, p->most * slice * sizeof(float))) {
         return false;
     }
-    sum_tree(theirs, ranks, slice, slice);
+    sum_tree(p, theirs, slice, slice);
     memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
     if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
         return false;
@@ -45,6 +159,8 @@ static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, 
     memcpy(sum, all, count * sizeof *sum);
     return true;
 }
+
+// ---- through shared memory ----
 
 // What two ranks have, element by element. The sum may be what one of them has.
 static void add_two(float *sum, const float *left, const float *right, uint64_t count) {
@@ -61,9 +177,10 @@ struct run {
     uint32_t lane;
     bool beside;  // on a thread of the team
     const float *numbers;
+    uint64_t pitch;  // from those of a subtree to those of the next
     float *sum;
     uint64_t count;
-    float *blocks;  // a block of each rank
+    float *blocks;  // a block of each subtree
 };
 
 // All ranks have filled their boxes of the lane.
@@ -81,17 +198,27 @@ static bool come(const struct run *run) {
     return came;
 }
 
+// Numbers of a subtree that fit a box at a time.
+static uint64_t box_room(const struct grt_comm *comm) {
+    return window_room(comm->window) / sizeof(float) / comm->plan.most;
+}
+
 // Numbers of all ranks, block by block: from `at` on in the boxes. The sum may lie in the own box.
 static void sum_ranks(const struct run *run, uint64_t at, float *sum, uint64_t count) {
     const struct grt_comm *comm = run->comm;
+    const struct comm_plan *plan = &comm->plan;
+    const uint64_t room = box_room(comm);
     float *blocks = run->blocks;
     for (uint64_t first = 0; first < count; first += BLOCK) {
         uint64_t n = count - first < BLOCK ? count - first : BLOCK;
         for (uint32_t r = 0; r < comm->ranks; r++) {
             const float *box = window_box(comm->window, run->lane, r);
-            memcpy(blocks + (uint64_t)r * BLOCK, box + at + first, n * sizeof *blocks);
+            for (uint32_t k = 0; k < plan->each[r]; k++) {
+                memcpy(blocks + ((uint64_t)r * plan->most + k) * BLOCK, box + k * room + at + first,
+                       n * sizeof *blocks);
+            }
         }
-        sum_tree(blocks, comm->ranks, BLOCK, n);
+        sum_tree(plan, blocks, BLOCK, n);
         memcpy(sum + first, blocks, n * sizeof *sum);
     }
 }
@@ -101,19 +228,23 @@ static void sum_ranks(const struct run *run, uint64_t at, float *sum, uint64_t c
 static bool sum_run(const struct run *run) {
     const struct grt_comm *comm = run->comm;
     struct window *window = comm->window;
-    const uint64_t most = window_room(window) / sizeof(float);
+    const uint64_t most = box_room(comm);
     const uint64_t ranks = comm->ranks > 1 ? comm->ranks : 1;
     for (uint64_t at = 0; at < run->count; at += most) {
         uint64_t n = run->count - at < most ? run->count - at : most;
         uint64_t slice = (n + ranks - 1) / ranks, first = comm->rank * slice;
         uint64_t end = first + slice < n ? first + slice : n;
         float *own = window_own(window, run->lane), *sum = run->sum + at;
-        memcpy(own, run->numbers + at, n * sizeof *own);
+        for (uint32_t k = 0; k < comm->plan.each[comm->rank]; k++) {
+            memcpy(own + k * most, run->numbers + k * run->pitch + at, n * sizeof *own);
+        }
         if (!come(run)) {
             return false;
         }
-        if (comm->ranks == 2) {
+        if (comm->ranks == 2 && comm->plan.most == 1) {
             add_two(sum, window_box(window, run->lane, 0), window_box(window, run->lane, 1), n);
+        } else if (comm->ranks == 2) {
+            sum_ranks(run, 0, sum, n);
         } else {
             if (first < end) {
                 sum_ranks(run, first, own + first, end - first);
@@ -145,18 +276,15 @@ static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, u
     struct run runs[WINDOW_LANES];
     uint32_t lanes = window_lanes(comm->window);
     lanes = count / LANE_LEAST < lanes ? 1 : lanes;
-    if (!comm_scratch(comm, (uint64_t)lanes * comm->ranks * BLOCK * sizeof(float))) {
+    uint64_t blocks = (uint64_t)comm->ranks * comm->plan.most * BLOCK;
+    if (!comm_scratch(comm, lanes * blocks * sizeof(float))) {
         return false;
     }
     for (uint32_t i = 0; i < lanes; i++) {
         uint64_t first = count * i / lanes, end = count * (i + 1) / lanes;
-        runs[i] = (struct run){comm,
-                               i,
-                               i > 0 && comm->team,
-                               numbers + first,
-                               sum + first,
-                               end - first,
-                               (float *)comm->scratch + (uint64_t)i * comm->ranks * BLOCK};
+        runs[i] = (struct run){
+            comm,  i,           i > 0 && comm->team, numbers + first,
+            count, sum + first, end - first,         (float *)comm->scratch + i * blocks};
     }
     bool beside = lanes > 1 && comm->team, good = true;
     if (beside) {
@@ -169,7 +297,8 @@ static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, u
     return beside ? comm_join(comm) && good : good;
 }
 
-bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
+bool grt_comm_sum_runs(struct grt_comm *comm, const uint32_t *leaves, const float *numbers,
+                       float *sum, uint64_t count) {
     uint32_t ranks = grt_comm_ranks(comm);
     if (count > 0 && (!numbers || !sum)) {
         return grt_fail(GRT_INVALID, "grt_comm_sum: no %s", numbers ? "sum" : "numbers");
@@ -178,12 +307,13 @@ bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint6
         memmove(sum, numbers, count * sizeof *sum);
         return true;
     }
-    if ((ranks & (ranks - 1)) != 0) {
-        return grt_fail(GRT_INVALID, "grt_comm_sum: %u ranks are no power of two", ranks);
-    }
-    if (comm->lost) {
+    if (comm->lost || !make_plan(comm, leaves)) {
         return false;
     }
     return comm->window ? sum_boxes(comm, numbers, sum, count)
                         : sum_slices(comm, numbers, sum, count);
+}
+
+bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
+    return grt_comm_sum_runs(comm, NULL, numbers, sum, count);
 }

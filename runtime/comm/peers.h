@@ -10,7 +10,7 @@
 #define PEER_STOPPED_LOOKS 8    // so often stopped is lost
 
 // Of all that ranks tell each other: another number wherever that changes in size or order.
-#define PEER_PROTOCOL 2u
+#define PEER_PROTOCOL 3u
 // The first words of each rank. Their size and order never change, so that ranks of other builds
 // can be told apart before anything is exchanged whose size they do not share.
 struct peer_hello {

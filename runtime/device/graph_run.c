@@ -196,11 +196,14 @@ static bool check_aside(struct grt_graph *graph) {
     }
     for (uint32_t i = 0; graph->lane == GRT_LANE_ASIDE && i < graph->count; i++) {
         const struct grt_cmd *cmd = &graph->cmds[i];
-        if (cmd->kind != GRT_CMD_COPY || cmd->src.buf->kind != GRT_BUF_UPLOAD ||
-            cmd->dst.buf->kind != GRT_BUF_DEVICE) {
+        bool copy = cmd->kind == GRT_CMD_COPY;
+        bool up = copy && cmd->src.buf->kind == GRT_BUF_UPLOAD;
+        bool down = copy && cmd->dst.buf->kind == GRT_BUF_READBACK;
+        if (!(up && cmd->dst.buf->kind == GRT_BUF_DEVICE) &&
+            !(down && cmd->src.buf->kind == GRT_BUF_DEVICE)) {
             return grt_fail(GRT_INVALID,
                             "graph '%s': beside other work only copies from upload to device "
-                            "buffers can run",
+                            "buffers, and from device to readback buffers, can run",
                             graph->label);
         }
     }

@@ -72,7 +72,8 @@ GRT_API const char *grt_comm_who(const struct grt_comm *comm, uint32_t rank);
 
 // All must have the same text, or all fail with the sentence that says who differs in `what`.
 GRT_API bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text);
-// All must be good, or all fail. The rank that is not has said why; the others say which it is.
+// All must be good, or all fail. The rank that is not has said why; the others say which it is, and
+// `what` of it: "cannot begin: its memory is too small".
 GRT_API bool grt_comm_all(struct grt_comm *comm, const char *what, bool good);
 
 enum grt_comm_stop {
@@ -93,6 +94,17 @@ GRT_API bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each);
 GRT_API bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes);
 // The sum over all ranks, whose number is a power of two; `sum` may be `numbers`.
 GRT_API bool grt_comm_sum(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count);
+// The same where each rank has summed a run of the tree's leaves, whose number is a power of two:
+// `leaves[r]` of rank r behind those of the ranks before it, at least one each. `numbers` has the
+// sums of the largest whole subtrees of its run, `count` numbers each, from left to right:
+//
+//     3, 1     (0 + 1) and 2 | 3          5, 3     ((0 + 1) + (2 + 3)) and 4 | 5 and (6 + 7)
+//
+// So the bits are the same, whoever has which leaves. `sum` may be `numbers`.
+GRT_API bool grt_comm_sum_runs(struct grt_comm *comm, const uint32_t *leaves, const float *numbers,
+                               float *sum, uint64_t count);
+// How many such subtrees a run has.
+GRT_API uint32_t grt_comm_subtrees(uint32_t first, uint32_t leaves);
 // Whether all have the same bytes; else the sentence says at which step who differs in what.
 GRT_API bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
                            uint64_t bytes);

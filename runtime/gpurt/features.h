@@ -8,6 +8,7 @@
 #ifndef GRT_FEATURES_H
 #define GRT_FEATURES_H
 
+#include "comm.h"
 #include "task.h"
 
 #ifdef __cplusplus
@@ -30,6 +31,13 @@ struct grt_features_desc {
     bool pixels;         // also the samples themselves
     bool drawn;          // the network as it was drawn, before it learnt anything
     bool (*stop)(void);  // ends it, with false and no sentence; may be NULL
+    // Several ranks that take them together: each brings its own batches through the network, and
+    // all get all. NULL: alone.
+    struct grt_comm *comm;
+    // Asked behind each batch, on every rank as often: whether all go on, behind what this rank
+    // says of itself. NULL: it goes on where this rank can.
+    bool (*meet)(void *context, bool good);
+    void *context;
 };
 struct grt_features_of {
     struct grt_features bank, queries;      // of the network

@@ -61,8 +61,8 @@ GRT_API void grt_graph_fill(struct grt_graph *graph, struct grt_range dst, uint3
 // full barrier, so a graph without phases runs a little faster.
 GRT_API void grt_graph_phase(struct grt_graph *graph, const char *name);
 // Runs on the upload queue (GRT_LANE_ASIDE of device.h), beside compute. Such a graph holds only
-// copies from upload to device buffers. What reads a copied buffer must wait for it:
-// grt_dev_after(). Called before the bake.
+// copies from upload to device buffers, or from these to readback buffers. What reads a copied
+// buffer must wait for it: grt_dev_after(). Called before the bake.
 GRT_API void grt_graph_aside(struct grt_graph *graph);
 // The host takes a turn between what was recorded before and what comes after: a run waits for the
 // device, calls `turn`, and goes on where that is true. It may read and write host buffers that the

@@ -93,6 +93,7 @@ GRT_API const char *grt_run_event_word(enum grt_run_event event);
     X(SAMPLES_PER_S, "samples_per_s")                                                              \
     X(STEPS_PER_S, "steps_per_s") /* of environments */                                            \
     X(DATA_SHARE, "data_share")   /* of the time: waiting for data */                              \
+    X(EXPOSED, "exposed")         /* seconds of an exchange of ranks behind backward */            \
     X(GPU, "gpu")                 /* share of the time that the device computed */                 \
     X(MEMORY, "memory")           /* bytes on the device */                                        \
     X(BEST, "best")               /* 1: the best evaluation so far, else 0 */                      \

@@ -123,7 +123,8 @@ struct grt_fit_besides {
     uint64_t bytes;       // fixed bytes used besides the learner
     uint64_t row;         // for each sample of a batch
     uint64_t row_staged;  // the same, when it has several micro-batches
-    uint32_t shared;      // micro-batches of a learner's size that are added up (micro_batches)
+    uint32_t shared;      // micro-batches of a learner's size that are added up (micro_batches),
+    uint32_t first;       // and the number of the first of them
 };
 // Asks the memory plan; allocates nothing.
 GRT_API bool grt_task_fit(struct grt_dev *dev, const struct grt_learner_desc *desc,

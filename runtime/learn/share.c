@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pile.h"
 #include "gpurt/device.h"
 #include "gpurt/ops.h"
 #include "learner_parts.h"
 
 #define BUCKET_BYTES (4u << 20)
 #define MOST_BUCKETS 24  // OpenCL knows the newest 32 marks of a lane
-#define LEVELS 12        // of 4,096 micro-batches of a learner
+#define MOST_LEAVES 4096
 
 // A piece: parameters that lie side by side, or, behind all buckets, the rest.
 struct bucket {
@@ -19,7 +20,10 @@ struct bucket {
     struct grt_tensor range;  // of their gradients, with what is between
     uint64_t at, count;       // numbers in the host's memory: how they lie on a device is its own
     struct grt_graph *take, *give;
-    uint64_t mark;  // behind which `down` has it
+    struct grt_graph *fetch;  // beside compute, from `out`; NULL: `take` brings it to `down`
+    struct grt_buf *out;      // beside compute: what it reads
+    uint64_t mark;            // behind which it is taken
+    uint64_t fetched;         // beside compute: behind which `down` has it; 0: not begun
 };
 
 // Sums of micro-batches that wait for their neighbours: gradients as the parameters lie, and rests.
@@ -31,17 +35,25 @@ struct level {
 struct grt_share {
     struct grt_learner *learner;
     struct grt_dev *dev;
-    uint32_t leaves;
-    bool alone;
-    uint64_t kept;  // numbers of the rest that modules keep: its last ones
+    uint32_t first, leaves;  // of the tree of all learners
+    uint32_t subtrees;       // of them, the last of which has the last micro-batch
+    bool alone, beside;      // beside: copies run so
+    uint64_t kept;           // numbers of the rest that modules keep: its last ones
     uint32_t bucket_count;
     struct bucket *buckets;    // and behind them the rest
     struct grt_range *ranges;  // of the buckets' gradients
     struct grt_graph_tell tell;
     struct grt_buf *down, *up, *before;
-    float *rest;                  // what is given of it: uploads are slow to read
-    struct level own;             // the rest of the micro-batch that is on its way
-    struct level levels[LEVELS];  // as many as the tree is high
+    // Where copies run beside compute: what they write, as the gradients lie, since two queues may
+    // not have one buffer at a time (OpenCL). So what they read is a buffer of each bucket: a call
+    // that reads one to which the other queue still writes returns when that is done, elsewhere in
+    // it as well (NVIDIA 580). NULL: copies are between steps of compute.
+    struct grt_buf *in;
+    struct grt_graph *settle;            // from `in` to the gradients
+    uint64_t given;                      // beside compute: behind which `in` has all
+    float *rest;                         // what is given of it: uploads are slow to read
+    struct level own;                    // the rest of the micro-batch that is on its way
+    struct level levels[GRT_PILE_MOST];  // of the pile of those before, as many as it is high
     uint32_t height;
     struct grt_graph *undo;              // or NULL
     struct grt_graph *begin, *empty[2];  // of a micro-batch before the last, and of that
@@ -128,28 +140,23 @@ static struct grt_tensor part_of(const struct grt_share *s, const struct level *
     return part;
 }
 
-// Neighbours before this micro-batch that are whole: as its number has ones at its end.
-static uint32_t pairs(uint32_t leaf) {
-    uint32_t count = 0;
-    for (; leaf & 1u; leaf >>= 1) {
-        count++;
+// The pile of the micro-batches before this one, and how many of its sums this one is added to.
+static uint32_t pile_before(const struct grt_share *s, uint32_t leaf, struct grt_pile *pile) {
+    *pile = (struct grt_pile){0};
+    for (uint32_t i = 0; i < leaf; i++) {
+        grt_pile_add(pile, s->first + i, 1);
     }
-    return count;
-}
-
-static uint32_t ones(uint32_t leaf) {
-    uint32_t count = 0;
-    for (; leaf; leaf >>= 1) {
-        count += leaf & 1u;
-    }
-    return count;
+    struct grt_pile with = *pile;
+    return grt_pile_add(&with, s->first + leaf, 1);
 }
 
 // The rest of a micro-batch is taken out, and what modules keep is as before the step again.
 static void record_rest(const struct grt_share *s, struct grt_graph *graph, uint32_t leaf) {
+    struct grt_pile before;
+    uint32_t joined = pile_before(s, leaf, &before);
     copy_rest(s, graph, s->own.buf, 0, true);
-    for (uint32_t i = 0; i < pairs(leaf); i++) {
-        record_add(graph, &s->own.rest, &s->levels[ones(leaf) - 1 - i].rest);
+    for (uint32_t i = 0; i < joined; i++) {
+        record_add(graph, &s->own.rest, &s->levels[before.count - 1 - i].rest);
     }
     if (s->before) {
         grt_graph_copy(graph, s->learner->params.buffer->range, (struct grt_range){s->before});
@@ -159,7 +166,9 @@ static void record_rest(const struct grt_share *s, struct grt_graph *graph, uint
 // A micro-batch before the last: added to its neighbours, and kept for the next.
 static struct grt_graph *make_keep(const struct grt_share *s, uint32_t leaf) {
     struct grt_graph *graph = grt_graph_create(s->dev, "sum of micro-batches");
-    const struct level *to = &s->levels[ones(leaf) - pairs(leaf)];
+    struct grt_pile before;
+    uint32_t joined = pile_before(s, leaf, &before);
+    const struct level *to = &s->levels[before.count - joined];
     if (!graph) {
         return NULL;
     }
@@ -167,8 +176,8 @@ static struct grt_graph *make_keep(const struct grt_share *s, uint32_t leaf) {
     for (uint32_t b = 0; b < s->bucket_count; b++) {
         record_squares(s, graph, b);
     }
-    for (uint32_t i = 0; i < pairs(leaf); i++) {
-        record_add(graph, grad, &s->levels[ones(leaf) - 1 - i].grads);
+    for (uint32_t i = 0; i < joined; i++) {
+        record_add(graph, grad, &s->levels[before.count - 1 - i].grads);
     }
     grt_graph_copy(graph, to->grads.range, grad->range);
     record_rest(s, graph, leaf);
@@ -177,37 +186,88 @@ static struct grt_graph *make_keep(const struct grt_share *s, uint32_t leaf) {
     return baked(graph);
 }
 
-// A bucket of the last micro-batch: all neighbours before it are whole.
+// Where a part of the gradients is in a buffer that lies as they do.
+static struct grt_range beside(const struct grt_share *s, struct grt_buf *buf,
+                               struct grt_range part) {
+    part.offset -= s->learner->params.grad->range.offset;
+    part.buf = buf;
+    return part;
+}
+
+// Every parameter of a bucket, to the host or back; `device`: of what lies as the gradients do. To
+// the host also the sums of other subtrees, which nothing changes before the next step.
+static void copy_bucket(const struct grt_share *s, struct grt_graph *graph, const struct bucket *b,
+                        struct grt_buf *device, bool down) {
+    uint64_t at = b->at * sizeof(float) * (down ? s->subtrees : 1);
+    for (uint32_t k = down ? 0 : s->subtrees - 1; k < s->subtrees; k++) {
+        const struct level *level = k + 1 < s->subtrees ? &s->levels[k] : NULL;
+        for (uint32_t i = b->first; i < b->end; i++) {
+            struct grt_tensor grad = s->learner->params.list[i]->grad;
+            if (level) {
+                grad.range = beside(s, level->buf, grad.range);
+                grad.range.offset += level->grads.range.offset;
+            } else if (device) {
+                grad.range = beside(s, device, grad.range);
+                grad.range.offset -= device == b->out ? beside(s, NULL, b->range.range).offset : 0;
+            }
+            at += grt_share_copy(graph, &grad, down ? s->down : s->up, at, down);
+        }
+    }
+}
+
+// A bucket of the last micro-batch, added to its neighbours before it.
 static struct grt_graph *make_take(const struct grt_share *s, uint32_t bucket) {
     const struct bucket *b = &s->buckets[bucket];
     struct grt_graph *graph = grt_graph_create(s->dev, "bucket");
     if (!graph) {
         return NULL;
     }
+    struct grt_pile before;
+    uint32_t joined = pile_before(s, s->leaves - 1, &before);
     record_squares(s, graph, bucket);
-    for (uint32_t i = s->height; i > 0; i--) {
-        struct grt_tensor part = part_of(s, &s->levels[i - 1], b);
+    for (uint32_t i = 0; i < joined; i++) {
+        struct grt_tensor part = part_of(s, &s->levels[before.count - 1 - i], b);
         record_add(graph, &b->range, &part);
     }
-    uint64_t at = b->at * sizeof(float);
-    for (uint32_t i = b->first; !s->alone && i < b->end; i++) {
-        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->down, at, true);
+    if (b->out) {
+        grt_graph_copy(graph, (struct grt_range){b->out, 0, b->range.range.size}, b->range.range);
+    } else if (!s->alone) {
+        copy_bucket(s, graph, b, NULL, true);
     }
     return baked(graph);
 }
 
-// On the main lane, behind backward, which uses other parts of the same buffer: two queues may not
-// have one buffer at a time (OpenCL).
-static struct grt_graph *make_give(const struct grt_share *s, const struct bucket *b) {
-    struct grt_graph *graph = grt_graph_create(s->dev, "sum of ranks");
-    uint64_t at = b->at * sizeof(float);
-    if (!graph) {
-        return NULL;
-    }
-    for (uint32_t i = b->first; i < b->end; i++) {
-        at += grt_share_copy(graph, &s->learner->params.list[i]->grad, s->up, at, false);
+// Between the host and the gradients, or what lies as they do: on the main lane, behind backward,
+// which uses other parts of the same buffer, or beside it.
+static struct grt_graph *make_copies(const struct grt_share *s, const struct bucket *b,
+                                     struct grt_buf *device, bool down) {
+    struct grt_graph *graph =
+        grt_graph_create(s->dev, down ? "gradients of a rank" : "sum of ranks");
+    if (graph) {
+        copy_bucket(s, graph, b, device, down);
+        if (device) {
+            grt_graph_aside(graph);
+        }
     }
     return baked(graph);
+}
+
+// What lies between parameters is 0, and stays so.
+static bool make_settle(struct grt_share *s) {
+    struct grt_range grads = s->learner->params.grad->range, sums = beside(s, s->in, grads);
+    struct grt_graph *clear = grt_graph_create(s->dev, "no sums");
+    if (clear) {
+        grt_graph_fill(clear, sums, 0);
+    }
+    clear = baked(clear);
+    bool good = clear && grt_graph_finish(clear);
+    grt_graph_destroy(&clear);
+    struct grt_graph *graph = good ? grt_graph_create(s->dev, "sums of ranks") : NULL;
+    if (graph) {
+        grt_graph_copy(graph, grads, sums);
+    }
+    s->settle = baked(graph);
+    return s->settle != NULL;
 }
 
 // The rest comes behind the last micro-batch, and goes back before the update.
@@ -216,8 +276,12 @@ static bool make_rest(struct grt_share *s) {
     struct grt_graph *take = grt_graph_create(s->dev, "rest");
     if (take) {
         record_rest(s, take, s->leaves - 1);
-        grt_graph_copy(take, (struct grt_range){s->down, rest->at * 4, rest->count * 4},
-                       s->own.rest.range);
+        for (uint32_t k = 0; k < s->subtrees; k++) {
+            const struct level *level = k + 1 < s->subtrees ? &s->levels[k] : &s->own;
+            uint64_t at = (rest->at * s->subtrees + k * rest->count) * 4;
+            grt_graph_copy(take, (struct grt_range){s->down, at, rest->count * 4},
+                           level->rest.range);
+        }
     }
     rest->take = baked(take);
     struct grt_graph *give = rest->take ? grt_graph_create(s->dev, "rest of ranks") : NULL;
@@ -275,6 +339,7 @@ static bool told(void *context, uint32_t bucket) {
         return false;
     }
     b->mark = grt_dev_mark(s->dev, GRT_LANE_MAIN);
+    b->fetched = 0;
     return true;
 }
 
@@ -324,13 +389,27 @@ static uint64_t level_bytes(const struct grt_learner *l, bool grads, uint64_t *a
     return *at + (grads ? l->params.elements * 4 : 0);
 }
 
-uint64_t grt_share_bytes(const struct grt_learner *l, uint32_t leaves) {
+// A device with engines that copy: on a processor they would be one more pass over the memory.
+static bool copies_beside(const struct grt_dev *dev) {
+    return grt_dev_lanes(dev) > 1 && !grt_dev_info(dev)->caps.software;
+}
+
+// Sums that wait at once: of the pile before each micro-batch.
+static uint32_t height_of(uint32_t first, uint32_t leaves) {
+    struct grt_pile pile = {0};
+    uint32_t most = 0;
+    for (uint32_t i = 0; i + 1 < leaves; i++) {
+        grt_pile_add(&pile, first + i, 1);
+        most = pile.count > most ? pile.count : most;
+    }
+    return most;
+}
+
+uint64_t grt_share_bytes(const struct grt_learner *l, uint32_t first, uint32_t leaves) {
     uint64_t at, bytes = level_bytes(l, false, &at);
     bytes += l->params.buffer ? l->params.buffer->range.size : 0;
-    for (uint32_t height = 0; 1ull << height < leaves; height++) {
-        bytes += level_bytes(l, true, &at);
-    }
-    return bytes;
+    bytes += copies_beside(l->dev) ? 2 * l->params.elements * 4 : 0;
+    return bytes + height_of(first, leaves) * level_bytes(l, true, &at);
 }
 
 static bool make_level(const struct grt_share *s, struct level *level, bool grads) {
@@ -351,20 +430,30 @@ static bool make_level(const struct grt_share *s, struct level *level, bool grad
 static bool make_memory(struct grt_share *s) {
     const struct bucket *rest = &s->buckets[s->bucket_count];
     uint64_t bytes = (rest->at + rest->count) * sizeof(float);
+    uint32_t height = height_of(s->first, s->leaves);
     const struct grt_tensor *kept = s->learner->params.buffer;
     s->rest = calloc(rest->count + 1, sizeof *s->rest);
     if (!s->rest) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for gradients");
     }
-    s->down = make_buf(s, bytes, GRT_BUF_READBACK);
+    s->down = make_buf(s, s->subtrees * bytes, GRT_BUF_READBACK);
     s->up = s->down ? make_buf(s, bytes, GRT_BUF_UPLOAD) : NULL;
     bool good = s->up && make_level(s, &s->own, false);
     if (good && kept) {
         s->before = make_buf(s, kept->range.size, GRT_BUF_DEVICE);
         good = s->before != NULL;
     }
-    for (; good && 1u << s->height < s->leaves; s->height += good) {
+    for (; good && s->height < height; s->height += good) {
         good = make_level(s, &s->levels[s->height], true);
+    }
+    if (good && s->beside) {
+        s->in = make_buf(s, s->learner->params.elements * 4, GRT_BUF_DEVICE);
+        good = s->in != NULL;
+    }
+    for (uint32_t i = 0; good && s->beside && i < s->bucket_count; i++) {
+        struct bucket *b = &s->buckets[i];
+        b->out = make_buf(s, b->range.range.size, GRT_BUF_DEVICE);
+        good = b->out != NULL;
     }
     return good;
 }
@@ -382,16 +471,19 @@ static bool make_graphs(struct grt_share *s) {
     for (uint32_t i = 0; good && i < s->bucket_count; i++) {
         struct bucket *b = &s->buckets[i];
         b->take = make_take(s, i);
-        b->give = b->take && !s->alone ? make_give(s, b) : NULL;
-        good = b->take && (s->alone || b->give);
+        b->fetch = b->take && b->out ? make_copies(s, b, b->out, true) : NULL;
+        b->give = b->take && !s->alone ? make_copies(s, b, s->in, false) : NULL;
+        good = b->take && (s->alone || b->give) && (!b->out || b->fetch);
     }
-    return good && make_rest(s) && make_begin(s);
+    return good && (!s->in || make_settle(s)) && make_rest(s) && make_begin(s);
 }
 
 struct grt_share *grt_share_create(const struct grt_share_desc *d) {
-    if (!d || !d->learner || d->leaves == 0 || (d->leaves & (d->leaves - 1)) != 0 ||
-        d->leaves > 1u << LEVELS) {
-        grt_fail(GRT_INVALID, "a share wants a learner, and a power of two of micro-batches");
+    struct grt_pile before;
+    if (!d || !d->learner || d->leaves == 0 || d->leaves > MOST_LEAVES || d->first > MOST_LEAVES ||
+        (d->others == 0 && (d->leaves & (d->leaves - 1)) != 0)) {
+        grt_fail(GRT_INVALID,
+                 "a share wants a learner and micro-batches, alone a power of two of them");
         return NULL;
     }
     struct grt_share *s = calloc(1, sizeof *s);
@@ -401,8 +493,12 @@ struct grt_share *grt_share_create(const struct grt_share_desc *d) {
     }
     s->learner = d->learner;
     s->dev = d->learner->dev;
+    s->first = d->first;
     s->leaves = d->leaves;
+    uint32_t joined = pile_before(s, s->leaves - 1, &before);
+    s->subtrees = before.count + 1 - joined;
     s->alone = d->others == 0;
+    s->beside = !s->alone && (d->beside || copies_beside(s->dev));
     uint64_t least = s->learner->params.elements * sizeof(float) / MOST_BUCKETS;
     uint64_t full = least > BUCKET_BYTES ? least : BUCKET_BYTES;
     if (!make_buckets(s, d->bucket > 0 ? d->bucket : full) || !make_memory(s) || !make_graphs(s)) {
@@ -418,14 +514,17 @@ void grt_share_destroy(struct grt_share **share) {
     struct grt_share *s = *share;
     for (uint32_t i = 0; s->buckets && i <= s->bucket_count; i++) {
         grt_graph_destroy(&s->buckets[i].take);
+        grt_graph_destroy(&s->buckets[i].fetch);
         grt_graph_destroy(&s->buckets[i].give);
+        grt_buf_destroy(&s->buckets[i].out);
     }
     for (uint32_t i = 0; s->keep && i < s->leaves; i++) {
         grt_graph_destroy(&s->keep[i]);
     }
-    for (uint32_t i = 0; i < LEVELS; i++) {
+    for (uint32_t i = 0; i < GRT_PILE_MOST; i++) {
         grt_buf_destroy(&s->levels[i].buf);
     }
+    grt_graph_destroy(&s->settle);
     grt_graph_destroy(&s->undo);
     grt_graph_destroy(&s->begin);
     grt_graph_destroy(&s->empty[0]);
@@ -434,6 +533,7 @@ void grt_share_destroy(struct grt_share **share) {
     grt_buf_destroy(&s->before);
     grt_buf_destroy(&s->down);
     grt_buf_destroy(&s->up);
+    grt_buf_destroy(&s->in);
     free(s->buckets);
     free(s->ranges);
     free(s->rest);
@@ -472,21 +572,67 @@ static struct bucket *piece_of(const struct grt_share *s, uint32_t i) {
     return &s->buckets[s->alone ? s->bucket_count : i];
 }
 
+// Begins to bring a bucket that is taken to the host, unless that was begun before.
+static bool fetch(struct grt_share *s, struct bucket *b) {
+    if (b->fetched > 0) {
+        return true;
+    }
+    if (!grt_graph_run(b->fetch)) {
+        return false;
+    }
+    b->fetched = grt_dev_mark(s->dev, GRT_LANE_ASIDE);
+    return true;
+}
+
 bool grt_share_take(struct grt_share *s, uint32_t i, struct grt_share_piece *piece) {
     const struct bucket *b = piece_of(s, i);
     bool last = b == &s->buckets[s->bucket_count];
-    *piece = (struct grt_share_piece){.down = (const float *)grt_buf_host(s->down) + b->at,
+    const float *down = grt_buf_host(s->down);
+    *piece = (struct grt_share_piece){.down = down + b->at * s->subtrees,
                                       .up = last ? s->rest : (float *)grt_buf_host(s->up) + b->at,
                                       .count = b->count};
-    return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark);
+    if (!b->fetch) {
+        return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark);
+    }
+    if (!grt_dev_wait_for(s->dev, GRT_LANE_MAIN, b->mark) || !fetch(s, &s->buckets[i]) ||
+        !grt_dev_wait_for(s->dev, GRT_LANE_ASIDE, b->fetched)) {
+        return false;
+    }
+    // The next comes while this one is summed, where it is taken by now: one that is waited for
+    // beside compute would keep the sums behind it from going up.
+    struct bucket *next = &s->buckets[i + 1];
+    return !next->fetch || !grt_dev_passed(s->dev, GRT_LANE_MAIN, next->mark) || fetch(s, next);
+}
+
+static uint64_t last_mark(const struct grt_share *s) {
+    uint64_t last = 0;
+    for (uint32_t i = 0; i < s->bucket_count; i++) {
+        last = s->buckets[i].mark > last ? s->buckets[i].mark : last;
+    }
+    return last;
+}
+
+bool grt_share_passed(const struct grt_share *s) {
+    return grt_dev_passed(s->dev, GRT_LANE_MAIN, last_mark(s));
+}
+
+bool grt_share_wait(struct grt_share *s) {
+    return grt_dev_wait_for(s->dev, GRT_LANE_MAIN, last_mark(s));
 }
 
 bool grt_share_give(struct grt_share *s, uint32_t i) {
     const struct bucket *b = piece_of(s, i);
     if (b == &s->buckets[s->bucket_count]) {
         memcpy((float *)grt_buf_host(s->up) + b->at, s->rest, b->count * sizeof *s->rest);
+        return (!s->settle ||
+                (grt_dev_after(s->dev, GRT_LANE_MAIN, s->given) && grt_graph_run(s->settle))) &&
+               grt_graph_run(b->give);
     }
-    return grt_graph_run(b->give);
+    if (!grt_graph_run(b->give)) {
+        return false;
+    }
+    s->given = s->in ? grt_dev_mark(s->dev, GRT_LANE_ASIDE) : 0;
+    return true;
 }
 
 double grt_share_settle(struct grt_share *s, uint32_t leaves) {

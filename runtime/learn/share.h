@@ -32,14 +32,16 @@ uint64_t grt_share_copy(struct grt_graph *graph, const struct grt_tensor *tensor
 
 struct grt_share_desc {
     struct grt_learner *learner;
-    uint32_t leaves;  // micro-batches of this learner, a power of two
+    // Micro-batches of this learner, a run of the tree of all: alone a power of two, from 0 on.
+    uint32_t first, leaves;
     uint32_t others;  // learners besides this one
     // Bytes of gradients from which on a bucket is full; 0: 4 MiB.
     uint64_t bucket;
+    bool beside;  // copies run beside compute also where the device is a processor, for tests
 };
-// Bytes of device memory that it takes for `leaves` micro-batches of a learner, which need not be
-// allocated.
-uint64_t grt_share_bytes(const struct grt_learner *learner, uint32_t leaves);
+// Bytes of device memory that it takes for such a run of micro-batches of a learner, which need not
+// be allocated.
+uint64_t grt_share_bytes(const struct grt_learner *learner, uint32_t first, uint32_t leaves);
 struct grt_share *grt_share_create(const struct grt_share_desc *desc);
 void grt_share_destroy(struct grt_share **share);
 
@@ -54,13 +56,16 @@ bool grt_share_leaf(struct grt_share *share, uint32_t leaf, struct grt_graph *gr
 
 // Behind the last micro-batch: the pieces one by one. What `up` gets is what the update sees.
 struct grt_share_piece {
-    const float *down;
+    const float *down;  // as many sums as grt_comm_subtrees() says of the run, as comm.h has them
     float *up;
-    uint64_t count;  // of numbers
+    uint64_t count;  // of numbers of each
 };
 uint32_t grt_share_pieces(const struct grt_share *share);
 // Waits until the device has it.
 bool grt_share_take(struct grt_share *share, uint32_t i, struct grt_share_piece *piece);
+// Whether the device has all gradients of the last micro-batch.
+bool grt_share_passed(const struct grt_share *share);
+bool grt_share_wait(struct grt_share *share);  // until it has
 // Sends it back, behind backward: what is queued from here on has it.
 bool grt_share_give(struct grt_share *share, uint32_t i);
 // Of the last piece, before it is given: what modules keep becomes the mean over so many

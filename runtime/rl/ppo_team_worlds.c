@@ -62,7 +62,8 @@ bool grt_ppo_team_save(struct grt_ppo_team *team, struct grt_archive *archive) {
     const struct grt_tensor *t;
     // The exchange first: a rank that fails behind it keeps nobody waiting, and where one fails
     // before it nobody begins.
-    bool ok = grt_comm_all(team->comm, "reading the states of its copies", read_own(team)) &&
+    bool ok = grt_comm_all(team->comm, "cannot save: the states of its copies were not read",
+                           read_own(team)) &&
               grt_comm_gather(team->comm, team->worlds, team->count * team->world_bytes) &&
               grt_ppo_save_own(team->learners[0], archive);
     uint64_t at = 0;

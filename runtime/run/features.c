@@ -86,14 +86,22 @@ bool grt_features_labelled(const struct grt_config *config) {
 // ---- through the network ----
 
 struct kept {
-    uint64_t done;
+    struct grt_comm *comm;
+    uint64_t batch;  // rows of one
+    uint64_t done;   // batches, of all ranks
+    bool good;       // all have what all have
+    bool (*meet)(void *context, bool good);
+    void *context;
     struct grt_features *y, *x;  // x may be NULL
 };
 
-static bool make_room(struct grt_features *f, uint64_t rows, uint64_t width, bool classes) {
+// Room for whole turns of all ranks.
+static bool make_room(struct grt_features *f, uint64_t rows, uint64_t turn, uint64_t width,
+                      bool classes) {
+    uint64_t room = (rows + turn - 1) / turn * turn;
     *f = (struct grt_features){.rows = rows, .width = width};
-    f->x = malloc(rows * width * sizeof *f->x);
-    f->classes = classes ? malloc(rows * sizeof *f->classes) : NULL;
+    f->x = malloc(room * width * sizeof *f->x);
+    f->classes = classes ? malloc(room * sizeof *f->classes) : NULL;
     return (f->x && (f->classes || !classes)) ||
            grt_fail(GRT_NO_MEMORY, "no host memory for %llu samples of %llu numbers",
                     (unsigned long long)rows, (unsigned long long)width);
@@ -103,44 +111,64 @@ static void keep(void *context, const struct pass *p, const struct grt_batch *b,
     struct kept *kept = context;
     struct grt_features *sets[] = {kept->y, kept->x};
     const float *from[] = {y, b->x};
+    uint64_t turn = kept->done * kept->batch;
+    uint64_t own = turn + grt_comm_rank(kept->comm) * kept->batch;
     (void)p;
     for (int i = 0; i < 2; i++) {
         struct grt_features *f = sets[i];
         if (f) {
-            memcpy(f->x + kept->done * f->width, from[i], b->rows * f->width * sizeof *f->x);
+            memcpy(f->x + own * f->width, from[i], b->rows * f->width * sizeof *f->x);
+            kept->good = kept->good && grt_comm_gather(kept->comm, f->x + turn * f->width,
+                                                       kept->batch * f->width * sizeof *f->x);
         }
         if (f && f->classes) {
-            memcpy(f->classes + kept->done, b->y, b->rows * sizeof *f->classes);
+            memcpy(f->classes + own, b->y, b->rows * sizeof *f->classes);
+            kept->good = kept->good && grt_comm_gather(kept->comm, f->classes + turn,
+                                                       kept->batch * sizeof *f->classes);
         }
     }
-    kept->done += b->rows;
+    kept->done += grt_comm_ranks(kept->comm);
+}
+
+static bool meet(void *context, bool good) {
+    const struct kept *kept = context;
+    good = good && kept->good;
+    return kept->meet ? kept->meet(kept->context, good) : good;
 }
 
 // The samples of a part, as the network has them at its end, and as they are.
 static bool take(struct grt_dev *dev, const struct grt_features_desc *d,
                  const struct grt_task_samples *samples, enum grt_part part, struct grt_features *y,
                  struct grt_features *x) {
-    struct pass p = {0};
-    if (!grt_task_open_features(&p.task, d->model, d->config, grt_dev_profile(dev), samples) ||
-        !pass_begin(&p, dev, d->drawn ? NULL : d->model, part)) {
-        return false;
+    struct kept kept = {
+        .comm = d->comm, .good = true, .meet = d->meet, .context = d->context, .y = y, .x = x};
+    struct pass p = {.comm = d->comm, .meet = meet, .meets = &kept};
+    bool begun =
+        grt_task_open_features(&p.task, d->model, d->config, grt_dev_profile(dev), samples) &&
+        pass_begin(&p, dev, d->drawn ? NULL : d->model, part);
+    bool classes = begun && p.task.info.classes > 0, good = begun;
+    if (begun) {
+        kept.batch = p.task.learner.batch;
+        uint64_t turn = kept.batch * grt_comm_ranks(d->comm);
+        good = make_room(y, p.rows, turn, grt_learner_outputs(p.learner), classes) &&
+               (!x || make_room(x, p.rows, turn, p.task.info.x_width, classes));
     }
-    bool classes = p.task.info.classes > 0;
-    bool good = make_room(y, p.rows, grt_learner_outputs(p.learner), classes) &&
-                (!x || make_room(x, p.rows, p.task.info.x_width, classes)) &&
-                pass_run(&p, dev, d->stop, keep, &(struct kept){.y = y, .x = x});
-    pass_end(&p);
-    return good;
+    good = meet(&kept, good) && pass_run(&p, dev, d->stop, keep, &kept);
+    if (begun) {
+        pass_end(&p);
+    }
+    return good && kept.good;
 }
 
 bool grt_features_take(struct grt_dev *dev, const struct grt_features_desc *d,
                        struct grt_features_of *of) {
-    struct choice choice;
+    struct choice choice = {0};
     if (!dev || !d || !d->model || !d->config || !of) {
         return grt_fail(GRT_INVALID, "a device, a model and a config are wanted");
     }
     *of = (struct grt_features_of){0};
-    if (!choose(d->config, &choice)) {
+    bool chosen = choose(d->config, &choice);
+    if (d->meet ? !d->meet(d->context, chosen) : !chosen) {
         return false;
     }
     if (!choice.labelled && task_unnamed(d->config->data)) {

@@ -31,7 +31,9 @@ bool pass_begin(struct pass *p, struct grt_dev *dev, const struct grt_archive *m
         (model && !grt_task_load_model(p->learner, model))) {
         goto undo;
     }
-    p->loader = grt_task_loader(&p->task, dev, part, GRT_FEED_HELD, NULL);
+    uint32_t ranks = grt_comm_ranks(p->comm);
+    struct grt_loader_share share = {grt_comm_rank(p->comm), 1, ranks};
+    p->loader = grt_task_loader(&p->task, dev, part, GRT_FEED_HELD, ranks > 1 ? &share : NULL);
     if (p->loader) {
         return true;
     }
@@ -123,25 +125,28 @@ static bool run_batch(struct way *way, struct pass *p, const struct grt_batch *b
     return true;
 }
 
+static bool meet(const struct pass *p, bool good) {
+    return p->meet ? p->meet(p->meets, good) : good;
+}
+
 bool pass_run(struct pass *p, struct grt_dev *dev, bool (*stop)(void), pass_fn *told,
               void *context) {
     if (p->task.config.test_flips && p->task.info.height == 0) {
         return grt_fail(GRT_CONFIG, "test_flips: samples of %s are no images", p->task.config.data);
     }
     struct way way = {0};
-    bool good = way_open(&way, p, dev);
-    for (uint64_t done = 0; good && done < p->rows;) {
+    uint64_t turns = grt_loader_info(p->loader).batches_per_epoch;
+    bool good = meet(p, way_open(&way, p, dev));
+    for (uint64_t turn = 0; good && turn < turns; turn++) {
         struct grt_batch b;
-        good = !(stop && stop()) && grt_loader_next(p->loader, &b);
-        if (!good) {
-            break;
-        }
-        good = run_batch(&way, p, &b);
+        bool given = !(stop && stop()) && grt_loader_next(p->loader, &b);
+        good = meet(p, given && (b.rows == 0 || run_batch(&way, p, &b)));
         if (good) {
             told(context, p, &b, way.y);
-            done += b.rows;
         }
-        grt_loader_release(p->loader, &b);
+        if (given) {
+            grt_loader_release(p->loader, &b);
+        }
     }
     way_close(&way);
     return good;

@@ -3,6 +3,7 @@
 #ifndef GRT_PASS_H
 #define GRT_PASS_H
 
+#include "gpurt/comm.h"
 #include "gpurt/feed.h"
 #include "gpurt/supervised.h"
 
@@ -11,6 +12,13 @@ struct pass {
     struct grt_learner *learner;
     struct grt_loader *loader;
     uint64_t rows;
+    // Where several ranks share the batches out, in turns: rank r has batch r of each turn, which
+    // may have no rows. Set before pass_begin().
+    struct grt_comm *comm;
+    // Asked in each turn before it is told of, and before the first: whether all go on, behind what
+    // this rank says of itself. NULL: it goes on where this rank can.
+    bool (*meet)(void *context, bool good);
+    void *meets;
 };
 
 // Told of each batch, with what the network gave for it.

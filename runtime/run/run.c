@@ -104,7 +104,7 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     char step[48];
     snprintf(step, sizeof step, "%llu of %llu", (unsigned long long)run->place.step,
              (unsigned long long)run->steps);
-    return grt_comm_all(run->desc.comm, "see its own line", run->log != NULL) &&
+    return grt_comm_all(run->desc.comm, "cannot begin: see its own line", run->log != NULL) &&
            grt_comm_agree(run->desc.comm, "step to begin with", step);
 }
 

@@ -214,9 +214,11 @@ static struct grt_archive *make_archive(struct grt_run *run) {
     bool best = trainer->keeps_best && p->any_best;
     // Ranks that save together begin it together: one without an archive would keep the others
     // waiting.
-    bool begun = trainer->saves_together
-                     ? grt_comm_all(run->desc.comm, "no memory for a checkpoint", archive != NULL)
-                     : archive != NULL;
+    bool begun =
+        trainer->saves_together
+            ? grt_comm_all(run->desc.comm, "cannot save: it has no host memory for a checkpoint",
+                           archive != NULL)
+            : archive != NULL;
     bool good = begun && archive && trainer->save(run->start.self, run, archive) &&
                 grt_limits_save(&run->desc.limits, &p->patience, run_seconds(run), archive) &&
                 (run->desc.limits.patience == 0 ||
@@ -357,7 +359,18 @@ bool run_keep_finish(struct grt_run *run) {
     return end_writing(run) && good;
 }
 
+// Whether this rank has an archive to make: it writes it, takes part in an exchange, or sees
+// whether all is finite, which decides how all go on.
+static bool makes_archives(const struct grt_run *run) {
+    const struct grt_trainer *trainer = run->start.trainer;
+    return run_writes(run) || trainer->saves_together || trainer->remedy;
+}
+
 void run_keep_save(struct grt_run *run, bool now) {
+    if (!makes_archives(run)) {
+        run->saved_step = run->left_step = run->place.step;
+        return;
+    }
     bool best = run->pending_best && run->pending_best_step == run->place.step;
     // The best of this step was made before the time may have come to its end.
     best = best && grt_limits_save(&run->desc.limits, &run->place.patience, run_seconds(run),
@@ -382,6 +395,9 @@ void run_keep_save(struct grt_run *run, bool now) {
 }
 
 void run_keep_best(struct grt_run *run) {
+    if (!makes_archives(run)) {
+        return;
+    }
     struct grt_archive *made = make_archive(run);
     run->best_unmade = !made;
     if (made) {
@@ -432,7 +448,8 @@ bool grt_run_back(struct grt_run *run, bool *none) {
         return true;
     }
     // The others read it behind the first rank's write.
-    if (!grt_comm_all(run->desc.comm, "its checkpoint is not written", run_keep_finish(run))) {
+    if (!grt_comm_all(run->desc.comm, "cannot go back: its checkpoint is not written",
+                      run_keep_finish(run))) {
         return false;
     }
     struct grt_archive *archive =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "run_ranks.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "base/log.h"
@@ -41,4 +42,23 @@ bool grt_run_parts_good(uint64_t parts, uint32_t ranks) {
                     "micro_batches is %llu: it has to be a power of two that the number of ranks, "
                     "%u, divides",
                     (unsigned long long)parts, ranks);
+}
+
+void grt_run_deal(const double *seconds, uint32_t ranks, uint32_t parts, uint32_t *counts) {
+    for (uint32_t r = 0; r < ranks; r++) {
+        counts[r] = 1;
+    }
+    // Each goes to the rank that would be done with it first.
+    for (uint32_t left = parts > ranks ? parts - ranks : 0; left > 0; left--) {
+        uint32_t best = 0;
+        double soonest = INFINITY;
+        for (uint32_t r = 0; r < ranks; r++) {
+            double done = (counts[r] + 1.0) * (seconds ? seconds[r] : 1);
+            if (done < soonest) {
+                soonest = done;
+                best = r;
+            }
+        }
+        counts[best]++;
+    }
 }

@@ -11,5 +11,8 @@
 bool grt_run_agree_keys(struct grt_comm *comm, const struct grt_config *config);
 // Whether so many parts, `micro_batches`, can be shared out; false with the sentence.
 bool grt_run_parts_good(uint64_t parts, uint32_t ranks);
+// How many of `parts` each rank gets, one at least, so that the last is done as early as can be:
+// rank r takes seconds[r] for one. NULL: all take as long.
+void grt_run_deal(const double *seconds, uint32_t ranks, uint32_t parts, uint32_t *counts);
 
 #endif

@@ -213,7 +213,7 @@ same("sweep.txt", texts)
 
 # ---- trainings: what they print and log, times and rates aside ----
 
-TIMED = ("time", "seconds", "steps_per_s", "samples_per_s", "images_per_s", "gpu", "part_seconds", "share", "data_share",
+TIMED = ("time", "seconds", "steps_per_s", "samples_per_s", "images_per_s", "gpu", "part_seconds", "share", "data_share", "exposed",
          "memory", "kl", "policy_loss")
 
 

@@ -305,7 +305,8 @@ static int run(struct scaling_bench *bench, struct trainer *t, int argc, char **
         p->comm = t->comm;
         p->exchange = bench->kind->exchange;
         p->right = true;
-        good = grt_comm_all(t->comm, "see its own line", make(p, t->dev, bench->probe)) &&
+        good = grt_comm_all(t->comm, "cannot begin: see its own line",
+                            make(p, t->dev, bench->probe)) &&
                measure(p, t->dev) && (!trainer_first(t) || print(bench, p, argc, argv, t->dev));
         code = !good      ? command_exit_of(grt_last_status())
                : p->right ? COMMAND_OK

@@ -33,7 +33,7 @@ static struct grt_fit_besides besides(const struct grt_supervised *run) {
         grt_task_besides(run->desc.dev, &run->task.info, &run->task.learner,
                          supervised_on_device(run) ? GRT_CACHE_DEVICE : GRT_CACHE_NONE);
     data.bytes += supervised_on_device(run) && run->apart.data ? run->apart.info.kept_bytes : 0;
-    data.shared = supervised_share_of(run, grt_comm_rank(run->desc.comm)).count;
+    supervised_share_planned(run, &data.first, &data.shared);
     return data;
 }
 
@@ -443,8 +443,8 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
     }
     double opened = grt_seconds();
     if (!supervised_share_out(run) || !choose_cache(run) ||
-        !grt_comm_all(desc->comm, "its memory is too small", plan_memory(run)) ||
-        !supervised_agree_memory(run)) {
+        !grt_comm_all(desc->comm, "cannot begin: its memory is too small", plan_memory(run)) ||
+        !supervised_agree_memory(run) || !supervised_share_by_speed(run)) {
         goto undo_run;
     }
     double planned = grt_seconds();  // kernels are chosen and tried for it

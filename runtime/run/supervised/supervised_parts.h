@@ -137,12 +137,12 @@ bool supervised_restart(struct grt_supervised *s);
 // The queue is empty, and goes on from this step.
 void supervised_begin_queue(struct grt_supervised *s, uint64_t step);
 
-// Finds out whether there are trials by nearest neighbours; makes one where it is due, and adds it
-// to the row of the evaluation.
+// Finds out whether there are trials by nearest neighbours.
 void supervised_begin_knn(struct grt_supervised *s);
 // Whether the epoch that ends with a step is tried.
 bool supervised_knn_due(const struct grt_supervised *s, uint64_t step);
-void supervised_knn(struct grt_supervised *s, const struct grt_run *run, struct grt_run_row *row);
+// Makes one where it is due: the share that is right, or below 0. *stopped: somebody asked for it.
+double supervised_knn(struct grt_supervised *s, const struct grt_run *run, bool *stopped);
 
 // ---- supervised_ranks.c ----
 
@@ -152,6 +152,10 @@ void supervised_multiply_batch(struct grt_supervised *s);
 bool supervised_share_out(struct grt_supervised *s);
 // The smallest micro-batch that any rank needs is that of all.
 bool supervised_agree_memory(struct grt_supervised *s);
+// Where `rank_shares` says so: each rank is timed, and micro-batches are dealt out anew.
+bool supervised_share_by_speed(struct grt_supervised *s);
+// The run of micro-batches that memory is planned for.
+void supervised_share_planned(const struct grt_supervised *s, uint32_t *first, uint32_t *count);
 // Of a rank: the number that all make is in `of`.
 struct grt_loader_share supervised_share_of(const struct grt_supervised *s, uint32_t rank);
 uint32_t supervised_micro_batches(const struct grt_supervised *s);
@@ -160,6 +164,9 @@ bool supervised_ranks_open(struct grt_supervised *s);
 void supervised_ranks_close(struct grt_supervised *s);
 // Steps as of grt_feed_run(); fewer where a rank is gone or asked to stop.
 bool supervised_ranks_run(struct grt_supervised *s, uint32_t most, struct grt_feed_done *done);
+// Seconds of a step's exchange behind the end of backward, on the rank where they are least: the
+// others wait for it. The mean since the last call; below 0: there are none. All ranks call it.
+bool supervised_exposed(struct grt_supervised *s, double *seconds);
 // Of a step from 0 on, one of the newest, by the length of its gradient; 0 where it cannot be told.
 struct supervised_noise supervised_noise_of(const struct grt_supervised *s, uint64_t step,
                                             double norm);

@@ -4,6 +4,8 @@
 //     step of 8 samples, 4 micro-batches   | 0 1 | 2 3 | 4 5 | 6 7 |
 //     two ranks                            | rank 0    | rank 1    |
 //     sums                                  (a + b)   +   (c + d)
+//     rank_shares=3,1                      | rank 0          | rank 1 |
+//     sums                                  (a + b), c      d
 //
 // A micro-batch comes to the same numbers on whichever rank it is, and the tree over all of them is
 // the same for every number of ranks: so are the bits. Each rank reads the rows of its own
@@ -13,7 +15,6 @@
 //
 // Where samples are told apart from each other, all micro-batches go forward first, ranks exchange
 // what became of them, and each goes back with its own (struct grt_whole of learner.h).
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,193 +22,21 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gpurt/checkpoint.h"
 #include "gpurt/comm.h"
-#include "learn/share.h"
-#include "run/run_ranks.h"
-#include "supervised_parts.h"
+#include "supervised_ranks.h"
 
 #define SAME_EVERY 100  // steps between comparisons of the weights
-
-#define PLACES 2  // for micro-batches on their way to the device
-
-struct recorded {
-    uint32_t rows, all;
-    struct grt_graph *graph;
-};
-
-struct place {
-    struct grt_buf *buf;  // x and y of a micro-batch
-    uint64_t read;        // mark behind which it is
-    bool filled;          // with the next micro-batch, while the one before was on its way
-    uint32_t rows;        // of it
-};
-
-struct supervised_ranks {
-    uint32_t all, count;  // micro-batches of a step, and of this rank
-    uint32_t first;       // of this rank
-    uint32_t leaf, step;  // samples of a micro-batch and of a step
-    uint64_t epoch;       // samples
-    bool compared;        // the weights of all, before the first step
-    bool weighted;        // by weights of classes or samples
-    struct grt_share *share;
-    struct place places[PLACES];  // that micro-batches have in turn
-    uint32_t turn;                // the place that is next
-    uint64_t y_at;
-    // Two for each micro-batch, or for each place of the only one: of a full step, and of an
-    // epoch's last.
-    struct recorded *graphs;
-    struct recorded *embeds;  // the same, where samples are told apart from those of all; or NULL
-    struct grt_graph *meet;   // behind those
-    struct grt_graph *update;
-    float *weights;                   // to be compared
-    struct grt_loader_position next;  // counts steps
-    double squares[GRT_HISTORY];      // of the micro-batches' gradients, of the newest full steps
-};
-
-// ---- settings ----
-
-void supervised_multiply_batch(struct grt_supervised *run) {
-    const char *name = run->settings.places[GRT_CONFIG_BATCH_SIZE].name;
-    if (strcmp(name, "per_device_train_batch_size") == 0) {
-        run->settings.batch_size *= grt_comm_ranks(run->desc.comm);
-    }
-}
-
-static bool agree_settings(const struct grt_supervised *run) {
-    struct grt_comm *comm = run->desc.comm;
-    char text[16], digest[32];
-    snprintf(digest, sizeof digest, "%016" PRIx64, run->data_digest);
-    snprintf(text, sizeof text, "%u", run->task.learner.batch);
-    return grt_run_agree_keys(comm, &run->settings) && grt_comm_agree(comm, "data", digest) &&
-           grt_comm_agree(comm, "samples of a step", text);
-}
-
-// Micro-batches of the run that is gone on with; 0: it says none.
-static uint64_t of_checkpoint(const struct grt_supervised *run) {
-    const char *dir = run->settings.checkpoint_dir;
-    if (run->desc.resume_from) {
-        return (uint64_t)grt_archive_whole(run->desc.resume_from, "micro_batches", 0);
-    }
-    struct grt_archive *newest =
-        run->desc.resume && grt_checkpoint_any(dir) ? grt_checkpoint_newest(dir) : NULL;
-    uint64_t count = newest ? (uint64_t)grt_archive_whole(newest, "micro_batches", 0) : 0;
-    grt_archive_destroy(&newest);
-    return count;
-}
-
-static bool gather(void *comm, void *all, uint64_t each) {
-    return grt_comm_gather(comm, all, each);
-}
-
-// Samples are told apart from those of their batch, or of all batches of the step, wherever these
-// are cut into micro-batches.
-static bool tell_apart(struct grt_supervised *run) {
-    const struct supervised_ranks *r = run->ranks;
-    struct grt_learner_desc *d = &run->task.learner;
-    uint32_t batch = d->exact ? r->step : (uint32_t)run->task.config.batch_size;
-    if (grt_loss_has_targets(d->loss)) {
-        return true;
-    }
-    if (r->leaf % batch != 0 && batch % r->leaf != 0) {
-        return grt_fail(GRT_CONFIG,
-                        "a micro-batch of %u samples and a batch of %u, which are told apart, do "
-                        "not divide each other: accumulate_exact=true, or other micro_batches",
-                        r->leaf, batch);
-    }
-    d->exact = false;
-    d->whole = (struct grt_whole){
-        .samples = r->step, .batch = batch, .first = r->first * r->leaf, .own = r->count * r->leaf};
-    return true;
-}
-
-bool supervised_share_out(struct grt_supervised *run) {
-    struct grt_learner_desc *d = &run->task.learner;
-    uint32_t ranks = grt_comm_ranks(run->desc.comm);
-    uint64_t all = run->task.config.micro_batches;
-    run->step_rows = d->batch;
-    if (!agree_settings(run)) {
-        return false;
-    }
-    if (ranks == 1 && run->task.config.sync_batch_norm) {
-        grt_run_say(run->driver, GRT_RUN_NEWS_NOTE,
-                    "sync_batch_norm has no effect: there is one rank, and its norms are over a "
-                    "micro-batch");
-    }
-    all = all > 0 ? all : of_checkpoint(run);
-    all = all > 0 ? all : ranks;
-    // Of one rank that was given a comm nevertheless, steps are those of ranks.
-    if (all == 1 && !run->desc.comm) {
-        return true;
-    }
-    if (d->loss_count > 0) {
-        return grt_fail(
-            GRT_CONFIG,
-            "losses want one process: leave out ranks; give accumulate in place of micro_batches");
-    }
-    if (!grt_run_parts_good(all, ranks)) {
-        return false;
-    }
-    if (d->batch % all != 0) {
-        return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
-                        d->batch, (unsigned long long)all);
-    }
-    run->ranks = calloc(1, sizeof *run->ranks);
-    if (!run->ranks) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for micro-batches");
-    }
-    uint32_t count = (uint32_t)all / ranks, batch = (uint32_t)run->task.config.batch_size;
-    *run->ranks = (struct supervised_ranks){.all = (uint32_t)all,
-                                            .count = count,
-                                            .first = grt_comm_rank(run->desc.comm) * count,
-                                            .leaf = d->batch / (uint32_t)all,
-                                            .weighted = d->class_weights || d->sample_weights,
-                                            .step = d->batch};
-    // A learner is for one of them. They may be cut further, as accumulate says.
-    d->batch = run->ranks->leaf;
-    d->accumulate = (d->batch + batch - 1) / batch;
-    d->together =
-        (struct grt_together){grt_comm_rank(run->desc.comm), ranks, gather, run->desc.comm};
-    d->sync_norms = ranks > 1 && run->task.config.sync_batch_norm;
-    return tell_apart(run);
-}
-
-bool supervised_agree_memory(struct grt_supervised *run) {
-    struct grt_comm *comm = run->desc.comm;
-    uint32_t ranks = grt_comm_ranks(comm), *each = calloc(ranks, sizeof *each);
-    if (!each) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", ranks);
-    }
-    each[grt_comm_rank(comm)] = run->task.learner.accumulate;
-    bool good = grt_comm_gather(comm, each, sizeof *each);
-    // What fits the rank with the least memory fits all.
-    for (uint32_t r = 0; good && r < ranks; r++) {
-        uint32_t *most = &run->task.learner.accumulate;
-        *most = each[r] > *most ? each[r] : *most;
-    }
-    free(each);
-    return good;
-}
-
-struct grt_loader_share supervised_share_of(const struct grt_supervised *run, uint32_t rank) {
-    const struct supervised_ranks *r = run->ranks;
-    return r ? (struct grt_loader_share){rank * r->count, r->count, r->all}
-             : (struct grt_loader_share){0};
-}
-
-uint32_t supervised_micro_batches(const struct grt_supervised *run) {
-    return run->ranks ? run->ranks->all : 0;
-}
-
-uint64_t supervised_steps_per_epoch(const struct grt_supervised *run) {
-    uint64_t batches = grt_loader_info(run->train_loader).batches_per_epoch;
-    return run->ranks ? batches / run->ranks->count : batches;
-}
+#define UNTIMED 3       // steps before the first whose exchange is timed
 
 // ---- making ----
 
+// Of an even number of micro-batches each has always the same place; of an odd one all in turn.
+static uint32_t places_of(const struct supervised_ranks *r) {
+    return r->count % PLACES == 0 ? 1 : PLACES;
+}
+
 static uint32_t graph_count(const struct supervised_ranks *r) {
-    return 2 * (r->count > PLACES ? r->count : PLACES);
+    return 2 * r->count * places_of(r);
 }
 
 bool supervised_ranks_open(struct grt_supervised *run) {
@@ -220,8 +49,11 @@ bool supervised_ranks_open(struct grt_supervised *run) {
                         "an epoch has %llu of %u: drop_last=true leaves it out",
                         (unsigned long long)(r->epoch % r->step), r->step);
     }
-    r->share = grt_share_create(&(struct grt_share_desc){
-        .learner = run->learner, .leaves = r->count, .others = grt_comm_ranks(run->desc.comm) - 1});
+    r->share =
+        grt_share_create(&(struct grt_share_desc){.learner = run->learner,
+                                                  .first = r->first,
+                                                  .leaves = r->count,
+                                                  .others = grt_comm_ranks(run->desc.comm) - 1});
     if (!r->share) {
         return false;
     }
@@ -269,6 +101,7 @@ void supervised_ranks_close(struct grt_supervised *run) {
     grt_share_destroy(&r->share);
     free(r->graphs);
     free(r->embeds);
+    free(r->counts);
     free(r);
     run->ranks = NULL;
 }
@@ -294,8 +127,7 @@ bool supervised_seek(struct grt_supervised *run, struct grt_loader_position posi
 static struct grt_graph *graph_of(struct grt_supervised *run, struct recorded *graphs,
                                   uint32_t leaf, uint32_t rows, uint32_t all, struct grt_buf *in) {
     struct supervised_ranks *r = run->ranks;
-    // Of an even number of micro-batches each has always the same place.
-    uint32_t slot = r->count == 1 && in ? r->turn % PLACES : leaf;
+    uint32_t slot = leaf * places_of(r) + (in ? r->turn % places_of(r) : 0);
     struct recorded *at = &graphs[2 * slot + (all < r->step)];
     if (at->graph && at->rows == rows && at->all == all) {
         return at->graph;
@@ -441,10 +273,19 @@ static bool take_leaves(struct grt_supervised *run, uint32_t all, struct grt_fee
 static bool exchange(struct grt_supervised *run, uint32_t rows, double *squares) {
     struct supervised_ranks *r = run->ranks;
     uint32_t pieces = grt_share_pieces(r->share), leaves = (rows + r->leaf - 1) / r->leaf;
+    // When this rank saw backward on its way last.
+    double busy = grt_seconds();
     for (uint32_t i = 0; i < pieces; i++) {
         struct grt_share_piece piece;
+        if (!grt_share_passed(r->share)) {
+            // The last bucket is there when backward is over.
+            if (i + 2 == pieces && !grt_share_wait(r->share)) {
+                return false;
+            }
+            busy = grt_seconds();
+        }
         if (!grt_share_take(r->share, i, &piece) ||
-            !grt_comm_sum(run->desc.comm, piece.down, piece.up, piece.count)) {
+            !grt_comm_sum_runs(run->desc.comm, r->counts, piece.down, piece.up, piece.count)) {
             return false;
         }
         *squares = i + 1 == pieces ? grt_share_settle(r->share, leaves) : 0;
@@ -452,7 +293,37 @@ static bool exchange(struct grt_supervised *run, uint32_t rows, double *squares)
             return false;
         }
     }
+    // The first steps wait for the device: their times are those of submits.
+    if (r->exchanges++ >= UNTIMED) {
+        r->exposed += grt_seconds() - busy;
+        r->exposed_steps++;
+    }
     return true;
+}
+
+bool supervised_exposed(struct grt_supervised *run, double *seconds) {
+    struct supervised_ranks *r = run->ranks;
+    uint32_t ranks = r ? grt_comm_ranks(run->desc.comm) : 1;
+    *seconds = -1;
+    if (ranks == 1) {
+        return true;
+    }
+    double *all = calloc(ranks, sizeof *all);
+    bool good = all || grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", ranks);
+    if (good) {
+        double own = r->exposed_steps > 0 ? r->exposed / r->exposed_steps : INFINITY;
+        all[grt_comm_rank(run->desc.comm)] = own;
+        good = grt_comm_gather(run->desc.comm, all, sizeof *all);
+    }
+    double least = INFINITY;
+    for (uint32_t i = 0; good && i < ranks; i++) {
+        least = fmin(least, all[i]);
+    }
+    free(all);
+    *seconds = isfinite(least) ? least : -1;
+    r->exposed = 0;
+    r->exposed_steps = 0;
+    return good;
 }
 
 static bool same_weights(struct grt_supervised *run, uint64_t step) {

@@ -551,7 +551,21 @@ bool supervised_evaluate(void *self, struct grt_run *run, bool more, struct grt_
     if (s->check && !supervised_weighs(judged, (double)s->state.eval_samples)) {
         return false;
     }
+    double near = supervised_knn(s, run, stopped), exposed = -1;
+    // Not behind a stop, which may have come to some ranks alone.
+    if (!*stopped && !grt_comm_stop(s->desc.comm) && !supervised_exposed(s, &exposed)) {
+        *stopped = (grt_comm_stop(s->desc.comm) & GRT_STOP_LOST) != 0;
+        return *stopped;
+    }
+    if (*stopped) {
+        return true;
+    }
     end_epoch(s, row);
-    supervised_knn(s, run, row);
+    if (exposed >= 0) {
+        grt_run_row_set(row, GRT_FIELD_EXPOSED, exposed);
+    }
+    if (near >= 0) {
+        grt_run_row_set(row, GRT_FIELD_KNN, near);
+    }
     return true;
 }

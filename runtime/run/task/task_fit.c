@@ -17,7 +17,7 @@ static bool bytes_of(struct grt_dev *dev, const struct grt_learner_desc *desc,
     uint64_t pieces = desc->accumulate > 0 ? desc->accumulate : 1;
     *bytes = DUMMY_BYTES + grt_learner_bytes(learner, NULL) +
              (desc->batch + pieces - 1) / pieces * besides->row +
-             (besides->shared > 0 ? grt_share_bytes(learner, besides->shared) : 0);
+             (besides->shared > 0 ? grt_share_bytes(learner, besides->first, besides->shared) : 0);
     grt_learner_destroy(&learner);
     return true;
 }

@@ -49,6 +49,18 @@ for count in 2 4; do
     same ref1/best.h5 told$count/best.h5
 done
 told 'effective 64, in 8 micro-batches'
+# Not as many on each, as listed or by speed: three ranks, whose number is no power of two, as well.
+for dealt in 5,3 1,7 3,2,3 1,1,2,4; do
+    commas=${dealt//[^,]/}
+    ranks 0 $((${#commas} + 1)) "${train[@]}" --device ref micro_batches=8 rank_shares=$dealt checkpoint_dir=dealt-$dealt
+    same ref1/best.h5 dealt-$dealt/best.h5
+    same ref1/step-000000000020.h5 dealt-$dealt/step-000000000020.h5
+done
+GPURT_MESSAGES=1 ranks 0 3 "${train[@]}" --device ref rank_shares=3,4,1 checkpoint_dir=dealt-told
+same ref1/best.h5 dealt-told/best.h5
+ranks 0 2 "${train[@]}" --device ref rank_shares=speed checkpoint_dir=quick
+told 'micro-batches of each rank, by its speed: ([17] [17]|[26] [26]|[35] [35]|4 4)$'
+same ref1/best.h5 quick/best.h5
 ranks 0 2 "${train[@]/batch_size=64/per_device_train_batch_size=32}" --device ref checkpoint_dir=each
 told 'effective 64, in 2 micro-batches'
 [ "$(grep -c '"event":"end"' ref4.jsonl)" -eq 1 ] || wrong "not the first rank alone has a log"
@@ -68,6 +80,9 @@ for device in ref opencl vulkan; do
         same $device-1/best.h5 $device-$count/best.h5
         [ "$(loss $device-1.jsonl)" = "$(loss $device-$count.jsonl)" ] || wrong "$device: another loss by $count ranks"
     done
+    ranks 0 2 "${net[@]}" --device $device rank_shares=3,1 checkpoint_dir=$device-dealt --log $device-dealt.jsonl
+    same $device-1/best.h5 $device-dealt/best.h5
+    [ "$(loss $device-1.jsonl)" = "$(loss $device-dealt.jsonl)" ] || wrong "$device: another loss by unequal shares"
 done
 [ -n "$(loss ref-4.jsonl)" ] || wrong "no loss of a validation"
 # Of several kinds: all hold the same weights, or the run would have ended at step 100.
@@ -140,6 +155,18 @@ cut=("${train[@]}" batch_size=512 auto_accumulate=true --device ref checkpoint_d
 told 'effective 512, in 8 micro-batches'
 ranks 78 3 "${train[@]}" --device ref checkpoint_dir=u
 told 'micro_batches is 3: it has to be a power of two that the number of ranks, 3, divides'
+ranks 78 2 "${train[@]}" rank_shares=5,x --device ref checkpoint_dir=u
+told "rank_shares is '5,x': equal, speed or micro-batches of each rank as 5,3 are wanted"
+ranks 78 2 "${train[@]}" rank_shares=5,2,1 --device ref checkpoint_dir=u
+told 'rank_shares is 5,2,1, for 3 ranks: there are 2'
+ranks 78 2 "${train[@]}" rank_shares=5,2 --device ref checkpoint_dir=u
+told 'rank_shares is 5,2, of 7 micro-batches: they have to be a power of two'
+ranks 78 2 "${train[@]}" rank_shares=5,3 micro_batches=4 --device ref checkpoint_dir=u
+told 'rank_shares is 5,3, 8 micro-batches: a step has 4'
+ranks 78 2 "${train[@]}" rank_shares=speed micro_batches=1 --device ref checkpoint_dir=u
+told 'rank_shares is speed, of 1 micro-batches: .* one for each of 2 ranks'
+ranks 78 2 "${train[@]}" rank_shares=3,1 sync_batch_norm=true --device ref checkpoint_dir=u
+told 'rank_shares is 3,1: sync_batch_norm want'
 ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
 told 'a step of 63 samples is not cut into 2 equal micro-batches'
 
@@ -167,6 +194,15 @@ ranks 0 2 "${train[@]}" --device ref epochs=60 log_interval=5 checkpoint_dir=cut
 told 'in 4 micro-batches'
 same whole/best.h5 cut/best.h5
 same whole/step-000000000600.h5 cut/step-000000000600.h5
+
+# Other shares go on to the same bits.
+begin_ranks 3 "${long[@]}" rank_shares=2,1,1 checkpoint_dir=cut3 --log cut3.jsonl
+wait_for "row 20" rows cut3.jsonl 20
+kill -KILL "$(rank_pid 1)"
+ends "137 75" "rank 1 of three was killed"
+ranks 0 2 "${train[@]}" --device ref epochs=60 log_interval=5 rank_shares=1,3 checkpoint_dir=cut3 --resume
+same whole/best.h5 cut3/best.h5
+same whole/step-000000000600.h5 cut3/step-000000000600.h5
 
 # The data of one rank fail under it: it says so, and is as good as gone.
 cp d.h5 mine.h5

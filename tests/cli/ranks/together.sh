@@ -110,14 +110,18 @@ seed: 2
 num_workers: 1
 YAML
 cnn=(train simclr --data i.h5 --config cnn.yaml epochs=1 micro_batches=4)
+# Each rank has its own part of the samples that nearest neighbours are tried with.
+near() { grep -oE '"knn":[0-9.]+' "$1"; }
 for device in ref opencl vulkan; do
     counts=(2)
     [ $device = ref ] && counts=(2 4)
-    expect 0 "${cnn[@]}" --device $device checkpoint_dir=$device-1
+    expect 0 "${cnn[@]}" --device $device checkpoint_dir=$device-1 --log $device-1.jsonl
     for count in "${counts[@]}"; do
-        ranks 0 "$count" "${cnn[@]}" --device $device checkpoint_dir=$device-$count
+        ranks 0 "$count" "${cnn[@]}" --device $device checkpoint_dir=$device-$count --log $device-$count.jsonl
         same $device-1/step-000000000004.h5 $device-$count/step-000000000004.h5
+        [ "$(near $device-1.jsonl)" = "$(near $device-$count.jsonl)" ] || wrong "$device: other neighbours by $count ranks"
     done
+    [ -n "$(near $device-1.jsonl)" ] || wrong "no neighbours in the log"
 done
 ranks 0 2 "${cnn[@]}" --device ref max_steps=1 sync_batch_norm=true drop_last=true checkpoint_dir=u
 told 'norms over a batch are over the same micro-batch of every rank'

@@ -245,6 +245,97 @@ static void many_sums(void **state) {
     threads = 0;
 }
 
+// ---- sums of runs ----
+
+#define RUNS 8  // leaves
+
+// The subtrees of every rank by first leaf and number of leaves, written down.
+struct dealt {
+    uint32_t ranks, leaves[MOST];
+    struct {
+        uint32_t count, first[4], size[4];
+    } trees[MOST];
+};
+static const struct dealt dealt[] = {
+    {2, {5, 3}, {{2, {0, 4}, {4, 1}}, {2, {5, 6}, {1, 2}}}},
+    {2, {6, 2}, {{2, {0, 4}, {4, 2}}, {1, {6}, {2}}}},
+    {2, {1, 7}, {{1, {0}, {1}}, {3, {1, 2, 4}, {1, 2, 4}}}},
+    {3, {3, 2, 3}, {{2, {0, 2}, {2, 1}}, {2, {3, 4}, {1, 1}}, {2, {5, 6}, {1, 2}}}},
+    {3, {1, 6, 1}, {{1, {0}, {1}}, {4, {1, 2, 4, 6}, {1, 2, 2, 1}}, {1, {7}, {1}}}},
+    {4,
+     {1, 2, 4, 1},
+     {{1, {0}, {1}}, {2, {1, 2}, {1, 1}}, {3, {3, 4, 6}, {1, 2, 1}}, {1, {7}, {1}}}},
+};
+static const struct dealt *dealing;
+
+static float tree(uint32_t first, uint32_t size, uint32_t i) {
+    return size == 1 ? leaf(first, i)
+                     : tree(first, size / 2, i) + tree(first + size / 2, size / 2, i);
+}
+
+static void add_runs(struct player *p, struct grt_comm *comm) {
+    uint32_t rank = grt_comm_rank(comm), count = dealing->trees[rank].count, first = 0;
+    float *own = malloc((size_t)count * MANY * sizeof *own);
+    for (uint32_t r = 0; r < rank; r++) {
+        first += dealing->leaves[r];
+    }
+    p->many = calloc(MANY, sizeof *p->many);
+    p->good = own && p->many && grt_comm_subtrees(first, dealing->leaves[rank]) == count;
+    for (uint32_t k = 0; p->good && k < count; k++) {
+        for (uint32_t i = 0; i < MANY; i++) {
+            own[(uint64_t)k * MANY + i] =
+                tree(dealing->trees[rank].first[k], dealing->trees[rank].size[k], i);
+        }
+    }
+    p->good = p->good && grt_comm_sum_runs(comm, dealing->leaves, own, p->many, MANY) &&
+              grt_comm_sum_runs(comm, dealing->leaves, own, own, MANY);
+    for (uint32_t i = 0; p->good && i < MANY; i++) {
+        p->good = own[i] == p->many[i];
+    }
+    free(own);
+}
+
+// Whoever has which leaves, and however they exchange, the bits are those of the whole tree.
+static void runs(void **state) {
+    struct player players[MOST];
+    (void)state;
+    for (size_t d = 0; d < sizeof dealt / sizeof *dealt; d++) {
+        dealing = &dealt[d];
+        for (uint32_t way = 0; way < 3; way++) {
+            threads = 1 + 2 * way;
+            messages = way == 2;
+            play(players, dealing->ranks, add_runs);
+            for (uint32_t r = 0; r < dealing->ranks; r++) {
+                assert_true(players[r].good);
+                for (uint32_t i = 0; i < MANY; i++) {
+                    assert_true(players[r].many[i] == tree(0, RUNS, i));
+                }
+                free(players[r].many);
+            }
+        }
+    }
+    messages = false;
+    threads = 0;
+}
+
+// Seven leaves, and a rank without any.
+static void add_bad_runs(struct player *p, struct grt_comm *comm) {
+    static const uint32_t seven[] = {5, 2}, none[] = {8, 0};
+    float numbers[2 * COUNT] = {0};
+    p->good = !grt_comm_sum_runs(comm, seven, numbers, numbers, COUNT) &&
+              !grt_comm_sum_runs(comm, none, numbers, numbers, COUNT) &&
+              grt_last_status() == GRT_INVALID &&
+              strstr(grt_last_error(), "8 leaves are no power of two of which every rank has some");
+}
+
+static void bad_runs(void **state) {
+    struct player players[MOST];
+    (void)state;
+    test_log.expected += 4;
+    play(players, 2, add_bad_runs);
+    assert_true(players[0].good && players[1].good);
+}
+
 // ---- shared memory ----
 
 // Whether rank 0 of two opens what these keys name.
@@ -389,7 +480,7 @@ static void silence(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),  TEST_CASE(many_sums), TEST_CASE(agreements),
-    TEST_CASE(votes), TEST_CASE(windows),   TEST_CASE(silence),
+    TEST_CASE(sums),    TEST_CASE(many_sums), TEST_CASE(agreements), TEST_CASE(votes),
+    TEST_CASE(windows), TEST_CASE(silence),   TEST_CASE(runs),       TEST_CASE(bad_runs),
 };
 TEST_SUITE(ranks, false, cases);

@@ -114,8 +114,8 @@ static void shared(void **state) {
     struct made *m = make_up();
     // Buckets of one tensor each: the last tensor is the first piece. And a learner by itself.
     for (uint32_t others = 0; others < 2; others++) {
-        struct grt_share *share =
-            grt_share_create(&(struct grt_share_desc){learner, LEAVES, others, 4});
+        struct grt_share *share = grt_share_create(&(struct grt_share_desc){
+            .learner = learner, .leaves = LEAVES, .others = others, .bucket = 4});
         assert_non_null(share);
         const uint32_t counts[] = {2, 2 * CENTRE_WIDTH, REST}, first[] = {2 * CENTRE_WIDTH, 0, 0};
         uint32_t pieces = grt_share_pieces(share), skipped = others ? 0 : 2;
@@ -154,8 +154,70 @@ static void shared(void **state) {
         grt_share_destroy(&share);
         assert_null(share);
     }
-    TEST_REFUSED(grt_share_create(&(struct grt_share_desc){learner, 3, 0, 0}), GRT_INVALID,
-                 "power of two");
+    TEST_REFUSED(grt_share_create(&(struct grt_share_desc){.learner = learner, .leaves = 3}),
+                 GRT_INVALID, "power of two");
+    free(m);
+    grt_learner_destroy(&learner);
+}
+
+// Numbers of each subtree of micro-batches 1 to 4 of a larger tree: 1, (2 + 3), 4, which is empty.
+static float of_subtree(const struct made *m, uint32_t k, uint32_t i) {
+    return k == 0 ? m->leaf[0][i] : k == 1 ? m->leaf[1][i] + m->leaf[2][i] : 0;
+}
+
+// A run that is no subtree of the tree: the sums of its subtrees, one behind the other, and the
+// update sees what is given.
+static void shared_run(void **state) {
+    (void)state;
+    struct grt_learner_desc desc = desc_of(&alone);
+    struct grt_learner *learner = grt_learner_create(test.dev, &desc);
+    assert_true(learner && grt_learner_alloc(learner));
+    struct made *m = make_up();
+    const uint32_t counts[] = {2, 2 * WIDTH, REST}, first[] = {2 * WIDTH, 0, GRADS};
+    for (uint32_t beside = 0; beside < 2; beside++) {
+        struct grt_share *share = grt_share_create(&(struct grt_share_desc){.learner = learner,
+                                                                            .first = 1,
+                                                                            .leaves = LEAVES,
+                                                                            .others = 1,
+                                                                            .bucket = 4,
+                                                                            .beside = beside});
+        assert_non_null(share);
+        assert_int_equal(grt_share_pieces(share), 3);
+        for (int again = 0; again < 2; again++) {
+            float found[SHARED];
+            double squares = 0;
+            run_leaves(learner, share, m);
+            for (uint32_t i = 0; i < 3; i++) {
+                struct grt_share_piece piece = {0};
+                uint32_t skipped = i == 2 ? GRT_NORM_PARTS : 0;
+                assert_true(grt_share_take(share, i, &piece));
+                assert_int_equal(piece.count, counts[i]);
+                for (uint32_t k = 0; k < 3; k++) {
+                    const float *got = piece.down + k * piece.count;
+                    for (uint32_t n = 0; n < piece.count; n++) {
+                        bool known = n >= skipped;
+                        squares += known ? 0 : (double)got[n];
+                        assert_true(!known || got[n] == of_subtree(m, k, first[i] + n - skipped));
+                    }
+                }
+                for (uint64_t n = 0; n < piece.count; n++) {
+                    piece.up[n] = (float)n;
+                }
+                if (i == 2) {
+                    grt_share_settle(share, 1);
+                }
+                assert_true(grt_share_give(share, i));
+            }
+            assert_true(fabs(squares - m->squares) < 1e-5 * m->squares);
+            move(learner, found, false);
+            for (uint32_t n = 0; n < SHARED; n++) {
+                uint32_t piece = n < 2 * WIDTH ? 1 : n < GRADS ? 0 : 2;
+                float skipped = piece == 2 ? GRT_NORM_PARTS : 0;
+                assert_true(found[n] == (float)(n - first[piece]) + skipped);
+            }
+        }
+        grt_share_destroy(&share);
+    }
     free(m);
     grt_learner_destroy(&learner);
 }
@@ -187,7 +249,7 @@ static void exchange_with_like(struct grt_share *share) {
 
 // Backward of a batch norm reads the gradients of its weight and bias: the bucket that has them is
 // added up behind that. So two micro-batches of the same samples come to twice the gradients of
-// one, to the bit; and to eight times, of four such learners.
+// one, to the bit; and to eight times, of four such learners, whichever way they are copied.
 static void share_with_norm(const struct grt_share_desc *others) {
     const struct network_case c = {"", {NULL, 1, CENTRE_WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
@@ -257,7 +319,9 @@ static void shared_with_norm(void **state) {
     (void)state;
     share_with_norm(&(struct grt_share_desc){.others = 0});
     share_with_norm(&(struct grt_share_desc){.others = 3});
+    share_with_norm(&(struct grt_share_desc){.others = 3, .beside = true});
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(shared), TEST_CASE(shared_with_norm)};
+static const struct CMUnitTest cases[] = {TEST_CASE(shared), TEST_CASE(shared_run),
+                                          TEST_CASE(shared_with_norm)};
 TEST_SUITE(pieces, true, cases);

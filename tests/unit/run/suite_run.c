@@ -492,10 +492,11 @@ static void lost_behind_what_was_owed(void **state) {
 // ---- another rank that cannot save ----
 
 static bool other_cannot;
+static uint32_t own_rank;
 
 static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
     (void)self, (void)why;
-    *rank = 0;
+    *rank = own_rank;
     *ranks = 2;
     return true;
 }
@@ -503,7 +504,7 @@ static bool two(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSP
 // It says what this one says, but for that.
 static bool echo(void *self, void *all, size_t each) {
     (void)self;
-    memcpy((char *)all + each, all, each);
+    memcpy((char *)all + (1 - own_rank) * each, (char *)all + own_rank * each, each);
     if (each == 1 && other_cannot) {
         ((char *)all)[1] = 0;
     }
@@ -554,7 +555,41 @@ static void one_that_cannot_save(void **state) {
     toy_leave();
 }
 
+// A rank that writes nothing makes no archive, and is at the same step as the one that does; unless
+// it has to see whether all is finite.
+static void who_makes_archives(void **state) {
+    (void)state;
+    toy_enter();
+    const struct grt_transport table = {
+        GRT_TRANSPORT_VERSION, "an echo", NULL, two, echo, no_spread, over, left};
+    struct grt_trainer plain = toy_trainer;
+    plain.remedy = NULL;
+    for (uint32_t way = 0; way < 3; way++) {
+        own_rank = way > 0;
+        struct grt_comm *comm =
+            grt_comm_start(grt_comm_desc(.device = "echo", .transport = &table));
+        assert_non_null(comm);
+        struct toy t = {.trainer = way < 2 ? &plain : NULL};
+        toy_rise(&t);
+        const char *file = toy_path(way == 0 ? "first.h5" : "second.h5");
+        assert_int_equal(toy_go(&t,
+                                (struct grt_run_desc){.file = file, .save_every = 2, .comm = comm},
+                                (struct grt_run_start){.steps = 5, .evaluate_every = 1}),
+                         GRT_ENDED_ITERATIONS);
+        for (uint64_t step = 1; step <= 5; step++) {
+            assert_int_equal(t.evaluated[step], 1);
+            assert_int_equal(t.saved[step] > 0, way != 1);
+        }
+        assert_int_equal(t.best_step, 5);
+        assert_int_equal(access(file, F_OK) == 0, way == 0);
+        grt_comm_end(&comm, true);
+    }
+    own_rank = 0;
+    toy_leave();
+}
+
 static const struct CMUnitTest cases[] = {
+    TEST_CASE(who_makes_archives),
     TEST_CASE(lost_in_the_last_step),
     TEST_CASE(lost_behind_what_was_owed),
     TEST_CASE(one_that_cannot_save),
