@@ -42,9 +42,9 @@ struct supervised_ranks {
     struct grt_graph *update;
     float *weights;                   // to be compared
     struct grt_loader_position next;  // counts steps
-    double exposed;          // seconds of exchanges behind the end of backward,
-    uint32_t exposed_steps;  // of so many steps since the last evaluation
-    uint64_t exchanges;      // so far
+    double exposed;                   // seconds of exchanges behind the end of backward,
+    uint32_t exposed_steps;           // of so many steps since the last evaluation
+    uint64_t exchanges;               // so far
     double squares[GRT_HISTORY];      // of the micro-batches' gradients, of the newest full steps
 };
 

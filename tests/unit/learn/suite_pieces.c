@@ -169,11 +169,11 @@ static float of_subtree(const struct made *m, uint32_t k, uint32_t i) {
 // update sees what is given.
 static void shared_run(void **state) {
     (void)state;
-    struct grt_learner_desc desc = desc_of(&alone);
+    struct grt_learner_desc desc = centre_learner(&alone);
     struct grt_learner *learner = grt_learner_create(test.dev, &desc);
     assert_true(learner && grt_learner_alloc(learner));
     struct made *m = make_up();
-    const uint32_t counts[] = {2, 2 * WIDTH, REST}, first[] = {2 * WIDTH, 0, GRADS};
+    const uint32_t counts[] = {2, 2 * CENTRE_WIDTH, REST}, first[] = {2 * CENTRE_WIDTH, 0, GRADS};
     for (uint32_t beside = 0; beside < 2; beside++) {
         struct grt_share *share = grt_share_create(&(struct grt_share_desc){.learner = learner,
                                                                             .first = 1,
@@ -211,7 +211,7 @@ static void shared_run(void **state) {
             assert_true(fabs(squares - m->squares) < 1e-5 * m->squares);
             move(learner, found, false);
             for (uint32_t n = 0; n < SHARED; n++) {
-                uint32_t piece = n < 2 * WIDTH ? 1 : n < GRADS ? 0 : 2;
+                uint32_t piece = n < 2 * CENTRE_WIDTH ? 1 : n < GRADS ? 0 : 2;
                 float skipped = piece == 2 ? GRT_NORM_PARTS : 0;
                 assert_true(found[n] == (float)(n - first[piece]) + skipped);
             }
