@@ -126,13 +126,18 @@ void transform_alike(const char *what, double *a, size_t n, double *b, size_t m)
     double worst = 0, bound = 1.95 * sqrt((double)(n + m) / ((double)n * (double)m));
     qsort(a, n, sizeof *a, by_size);
     qsort(b, m, sizeof *b, by_size);
-    for (size_t i = 0, j = 0; i < n; i++) {
-        while (j < m && b[j] <= a[i]) {
+    // On both sides of each step: what lies at one end alone differs only before it.
+    for (size_t i = 0, j = 0, end; i < n; i = end) {
+        for (end = i; end < n && a[end] == a[i]; end++) {
+        }
+        while (j < m && b[j] < a[i]) {
             j++;
         }
-        bool last = i + 1 == n || a[i + 1] > a[i];
-        double apart = fabs((double)(i + 1) / (double)n - (double)j / (double)m);
-        worst = last && apart > worst ? apart : worst;
+        worst = fmax(worst, fabs((double)i / (double)n - (double)j / (double)m));
+        while (j < m && b[j] == a[i]) {
+            j++;
+        }
+        worst = fmax(worst, fabs((double)end / (double)n - (double)j / (double)m));
     }
     if (worst > bound) {
         fail_msg("%s: drawn otherwise than torchvision draws it, by %g of %g", what, worst, bound);

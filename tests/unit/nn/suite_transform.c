@@ -266,6 +266,13 @@ static void refused(void **state) {
         TEST_REFUSED(grt_transform_create(grt_network_desc(.text = rows[i].text)), GRT_CONFIG,
                      rows[i].why);
     }
+    // Too far for one side is too far.
+    for (int turned = 0; turned < 2; turned++) {
+        const struct grt_shape long_side = {3, {turned ? 4 : 9, turned ? 9 : 4, 3}};
+        transform_refuse("[{random_crop: {padding: 4, padding_mode: reflect}}]", NULL, &long_side,
+                         turned ? "an image of 4x9 cannot be mirrored 4 pixels far"
+                                : "an image of 9x4 cannot be mirrored 4 pixels far");
+    }
     TEST_REFUSED(grt_transform_create(NULL), GRT_INVALID, "transform: no desc");
     assert_null(grt_transform_boxes(NULL, 0));
 }
