@@ -308,14 +308,13 @@ bool supervised_exposed(struct grt_supervised *run, double *seconds) {
     if (ranks == 1) {
         return true;
     }
-    double *all = calloc(ranks, sizeof *all);
-    bool good = all || grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", ranks);
-    if (good) {
-        double own = r->exposed_steps > 0 ? r->exposed / r->exposed_steps : INFINITY;
-        all[grt_comm_rank(run->desc.comm)] = own;
-        good = grt_comm_gather(run->desc.comm, all, sizeof *all);
+    double *all = calloc(ranks, sizeof *all), least = INFINITY;
+    if (!all) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", ranks);
     }
-    double least = INFINITY;
+    all[grt_comm_rank(run->desc.comm)] =
+        r->exposed_steps > 0 ? r->exposed / r->exposed_steps : INFINITY;
+    bool good = grt_comm_gather(run->desc.comm, all, sizeof *all);
     for (uint32_t i = 0; good && i < ranks; i++) {
         least = fmin(least, all[i]);
     }
