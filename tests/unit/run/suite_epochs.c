@@ -205,11 +205,61 @@ static void rows_of_steps_told_at_once(void **state) {
     run_kit_end();
 }
 
+// ---- back to the beginning ----
+
+struct first_steps {
+    double loss;  // of the first step, the first time
+    uint32_t count, rollbacks;
+};
+
+static void on_first(void *context, const struct grt_run_report *r) {
+    struct first_steps *f = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_TRAIN && r->step == 1) {
+        double loss = r->row->numbers[GRT_FIELD_LOSS];
+        f->loss = f->count++ == 0 ? loss : f->loss;
+        assert_true(loss == f->loss);
+    }
+    f->rollbacks += r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_ROLLBACK;
+}
+
+// A run that goes back before its first checkpoint begins with the model that it began with, or as
+// it was drawn: its first step has the same loss each time.
+static void back_to_the_beginning(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct run_kit_epochs e = {0};
+    struct grt_config c = run_kit_config("model", PAIRS("learning_rate=0.01", "epochs=3"));
+    assert_int_equal(run_kit_train(&c, false, &e), GRT_ENDED_EPOCHS);
+    double losses[2];
+    for (int from = 0; from < 2; from++) {
+        char path[128];
+        struct first_steps f = {0};
+        snprintf(path, sizeof path, "%s/model/best.h5", run_kit_folder);
+        struct grt_archive *model = from ? grt_checkpoint_load(path) : NULL;
+        assert_true(model || !from);
+        c = run_kit_config(from ? "from" : "drawn",
+                           PAIRS("optimizer=sgd", "momentum=0.9", "learning_rate=1000",
+                                 "on_nan_loss=rollback", "log_interval=1"));
+        struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+            .dev = test.dev, .config = &c, .from = model, .report = on_first, .context = &f});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_NONFINITE);
+        grt_supervised_destroy(&run);
+        grt_archive_destroy(&model);
+        assert_int_equal(f.rollbacks, 3);
+        assert_int_equal(f.count, 4);
+        losses[from] = f.loss;
+    }
+    assert_true(losses[1] < 0.5 * losses[0]);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(batches_of_few_rows),
     TEST_CASE(the_best_is_not_the_last),
     TEST_CASE(short_batches_count_by_their_rows),
     TEST_CASE(rows_left_out),
+    TEST_CASE(back_to_the_beginning),
     TEST_CASE(rows_of_steps_told_at_once),
 };
 TEST_SUITE(epochs, true, cases);
