@@ -424,7 +424,7 @@ static void iterations_follow_the_formulas(void **state) {
         for (int iteration = 0; iteration < 2; iteration++) {
             double *theta = doubles_of(es->theta), *moments = doubles_of(es->moments);
             struct grt_es_report report;
-            float told[2 * FEW];
+            float told[2 * FEW] = {0};
             double returns[2 * FEW], weight[FEW];
             bool used[FEW];
             assert_true(grt_es_iterate(es, &report) && grt_es_returns(es, told));
