@@ -67,6 +67,8 @@ static uint32_t choose_type(const struct gvk_dev *dev, uint32_t allowed, enum gr
     return UINT32_MAX;
 }
 
+#define LARGE_PAGE (2u << 20)
+
 static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind) {
     struct gvk_dev *dev = buf->dev;
     VkMemoryRequirements needs;
@@ -82,6 +84,7 @@ static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind)
     };
     // NVIDIA's driver gives memory of one buffer large pages. 768x456x104272 nt in f16, whose rows
     // lie 200 KB apart, took 212 us without this, 132 with it and 134 on OpenCL (H200, 2026-11-18).
+    // A buffer smaller than such a page gains nothing, and might take all of one.
     const VkMemoryDedicatedAllocateInfo own = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO,
         .pNext = dev->imports ? &addressed : NULL,
@@ -89,7 +92,7 @@ static bool allocate(struct gvk_buf *buf, uint64_t size, enum grt_buf_kind kind)
     };
     const VkMemoryAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
-        .pNext = &own,
+        .pNext = needs.size >= LARGE_PAGE ? &own : own.pNext,
         .allocationSize = needs.size,
         .memoryTypeIndex = type,
     };

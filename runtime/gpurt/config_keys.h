@@ -194,11 +194,12 @@
       "never; default: a tenth of all")                                                            \
     X(MICRO_BATCHES, micro_batches, WHOLE, "training", "0", 0, 1024, "", "",                       \
       "parts of a step, or of PPO's copies, a power of two, that ranks share out; any number of "  \
-      "ranks that divides it gives the same bits; default: one for each rank")                     \
+      "ranks that divides it gives the same bits; default: one for each rank, more with "          \
+      "rank_shares")                                                                               \
     X(RANK_SHARES, rank_shares, TEXT, "training", "", 0, 0, "", "",                                \
       "which micro-batches of a step ranks get: equal, as many each; speed, by the time that one " \
-      "takes on each rank's device, measured at the start; or how many each, as 5,3; the bits "    \
-      "are the same; default: equal")                                                              \
+      "takes on each rank's device, measured at the start; or how many each, as 5,3; with the "    \
+      "same micro_batches, and devices of one kind, the bits are the same; default: equal")        \
     X(SYNC_BATCH_NORM, sync_batch_norm, FLAG, "training", "false", 0, 0, "",                       \
       "sync_bn use_sync_bn sync_batchnorm",                                                        \
       "batch norms take the statistics of a micro-batch of every rank, not of their own alone")    \

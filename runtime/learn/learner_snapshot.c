@@ -141,7 +141,9 @@ struct grt_snapshot *grt_snapshot_create(struct grt_learner *l) {
     uint64_t bytes = good ? grt_buf_size(s->places[0].buf) : 0;
     uint32_t ready = bytes <= SMALL ? PLACES : bytes <= LARGE ? OFTEN : 1;
     for (uint32_t i = 1; good && i < ready; i++) {
-        good = make_place(s, &s->places[i]);
+        if (!make_place(s, &s->places[i])) {
+            break;  // one is enough to go on
+        }
     }
     if (!good) {
         grt_snapshot_destroy(&s);

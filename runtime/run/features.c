@@ -2,6 +2,7 @@
 // Samples through a trained network, batch by batch, up to its last layers.
 #include "gpurt/features.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,8 +101,8 @@ static bool make_room(struct grt_features *f, uint64_t rows, uint64_t turn, uint
                       bool classes) {
     uint64_t room = (rows + turn - 1) / turn * turn;
     *f = (struct grt_features){.rows = rows, .width = width};
-    f->x = malloc(room * width * sizeof *f->x);
-    f->classes = classes ? malloc(room * sizeof *f->classes) : NULL;
+    f->x = calloc(room * width, sizeof *f->x);
+    f->classes = classes ? calloc(room, sizeof *f->classes) : NULL;
     return (f->x && (f->classes || !classes)) ||
            grt_fail(GRT_NO_MEMORY, "no host memory for %llu samples of %llu numbers",
                     (unsigned long long)rows, (unsigned long long)width);
@@ -153,7 +154,12 @@ static bool take(struct grt_dev *dev, const struct grt_features_desc *d,
         good = make_room(y, p.rows, turn, grt_learner_outputs(p.learner), classes) &&
                (!x || make_room(x, p.rows, turn, p.task.info.x_width, classes));
     }
-    good = meet(&kept, good) && pass_run(&p, dev, d->stop, keep, &kept);
+    char sizes[96];
+    snprintf(sizes, sizeof sizes, "%llu of %llu numbers, %u at once, %u classes",
+             (unsigned long long)p.rows, (unsigned long long)y->width, (uint32_t)kept.batch,
+             p.task.info.classes);
+    good = meet(&kept, good) && grt_comm_agree(d->comm, "samples", sizes) &&
+           pass_run(&p, dev, d->stop, keep, &kept);
     if (begun) {
         pass_end(&p);
     }

@@ -13,7 +13,7 @@ static uint32_t lanes(const struct mlp_case *c) {
                                                                                  : 1;
 }
 
-// Times four rows that a lane may take. llvmpipe leaves all loops of a kernel when they have gone
+// How often a lane may take four rows. llvmpipe leaves all loops of a kernel when they have gone
 // round 65535 times together (Mesa 22.3): 65536 rows through 3 layers of 32 had gradients off by
 // 0.13. The sum counts every loop of the pass, whether or not the compiler unrolls it.
 static uint32_t most_turns(const struct mlp_case *c) {
@@ -22,7 +22,7 @@ static uint32_t most_turns(const struct mlp_case *c) {
     uint32_t outputs = 2 * w + c->outputs * (w / 2 + 16);
     uint32_t back = behind * (w / 8 * (w + 1) + w);
     bool limited = grt_dev_info(c->dev)->backend == GRT_BACKEND_VULKAN;
-    uint32_t turns = 65000 / (inputs + there + outputs + back);
+    uint32_t turns = 65000 / (inputs + there + outputs + back + 2 * c->depth);
     return !limited ? 1u << 30 : turns > 1 ? turns : 1;
 }
 

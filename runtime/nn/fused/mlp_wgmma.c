@@ -57,8 +57,9 @@ static bool usable(const struct mlp_case *c) {
 static bool better(const struct mlp_case *c) {
     struct mlp_plan p;
     plan(c, &p);
-    return c->alone || (p.units_bytes <= grt_dev_info(c->dev)->caps.memory / 4 &&
-                        (c->width == 256 || c->tiled >= 512));
+    uint64_t memory = grt_dev_info(c->dev)->caps.memory;  // 0: not known
+    return c->alone ||
+           ((memory == 0 || p.units_bytes <= memory / 4) && (c->width == 256 || c->tiled >= 512));
 }
 
 static void record_pass(struct grt_graph *graph, const struct mlp_call *call) {

@@ -31,10 +31,12 @@ static uint32_t slots(const struct gemm_case *g, const struct gemm_tile *t) {
     return all < MOST_GROUPS || t->leaves ? all : MOST_GROUPS;
 }
 
-// Parts wait for each other: they must all be on the device at once. Two workgroups on a compute
-// unit are certain to fit, whatever registers a compiler takes.
+// Parts wait for each other: unless all are on the device at once, they lose milliseconds. Two
+// workgroups on a compute unit are certain to fit, whatever registers a compiler takes; one of a
+// kernel that Vulkan imports on a queue with graphics, where nobody has tried two.
 static uint32_t waiting(const struct gemm_case *g, const struct gemm_tile *t) {
-    return gemm_units(g) * (t->at_once < 2 ? t->at_once : 2);
+    uint32_t most = g->dev->info.caps.imports == 1 ? 1 : 2;
+    return gemm_units(g) * (t->at_once < most ? t->at_once : most);
 }
 
 static uint64_t tile_count(const struct gemm_case *g, const struct gemm_tile *t) {

@@ -31,7 +31,7 @@ bool gemm_is_streams(const struct gemm_case *g) {
     return g->in == GRT_F16 && !long_b && !g->gaps && stream->usable(g) && stream->pays(g);
 }
 
-// On Vulkan, where wgmma_b_shared is not to be had, and where a workgroup has tiles enough for a b
+// On Vulkan, where 48 KiB are too few for wgmma_b_shared, and where a workgroup has tiles enough for a b
 // that it loads first.
 static bool pays(const struct gemm_case *g) {
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 256 &&

@@ -235,16 +235,20 @@ bool feed_prepare_rows(struct grt_feed *f) {
 // Drivers load kernels when they first run them, 0.13 s of a ResNet-18 by OpenCL (H200, 2026-11),
 // and how many steps go together follows from what one takes. A CPU takes long over a step.
 static bool try_step(struct grt_feed *f) {
-    struct grt_feed_done done;
     struct grt_loader_position first = f->next;
+    // The first batch both times: an epoch may have no other, or a shorter one.
     for (uint32_t i = 0; i < 2; i++) {
+        struct grt_feed_done done = {0};
         double start = grt_seconds();
         if (!feed_run_rows(f, 1, &done) || !grt_dev_wait(f->desc.dev)) {
             return false;
         }
         f->step_seconds = grt_seconds() - start;
+        if (!grt_feed_seek(f, first)) {
+            return false;
+        }
     }
-    return grt_feed_seek(f, first);
+    return true;
 }
 
 // The graphs of an epoch's steps in runs as long as they come, and of its last batch; where nobody

@@ -22,13 +22,19 @@ void supervised_multiply_batch(struct grt_supervised *run) {
     }
 }
 
-static bool agree_settings(const struct grt_supervised *run) {
+static bool agree_settings(struct grt_supervised *run) {
     struct grt_comm *comm = run->desc.comm;
-    char text[16], digest[32];
+    char text[16], digest[32], every[24] = "0";
+    // Files may differ in classes, which are no part of what is learnt from then.
+    if (grt_comm_ranks(comm) > 1) {
+        supervised_begin_knn(run);
+        snprintf(every, sizeof every, "%llu", (unsigned long long)run->knn_every);
+    }
     snprintf(digest, sizeof digest, "%016" PRIx64, run->data_digest);
     snprintf(text, sizeof text, "%u", run->task.learner.batch);
     return grt_run_agree_keys(comm, &run->settings) && grt_comm_agree(comm, "data", digest) &&
-           grt_comm_agree(comm, "samples of a step", text);
+           grt_comm_agree(comm, "samples of a step", text) &&
+           grt_comm_agree(comm, "epochs between trials by nearest neighbours", every);
 }
 
 // Micro-batches of the run that is gone on with; 0: it says none.
@@ -123,7 +129,7 @@ static bool parts_good(const struct grt_supervised *run, enum dealt dealt, uint6
     if ((all & (all - 1)) != 0 || all < ranks) {
         return grt_fail(GRT_CONFIG,
                         "rank_shares is %s, of %llu micro-batches: they have to be a power of two, "
-                        "and one for each of %u ranks",
+                        "and at least one for each of %u ranks",
                         text, (unsigned long long)all, ranks);
     }
     if (dealt == DEALT_LIST && listed != all) {
@@ -131,10 +137,11 @@ static bool parts_good(const struct grt_supervised *run, enum dealt dealt, uint6
                         (unsigned long long)listed, (unsigned long long)all);
     }
     if (!grt_loss_has_targets(run->task.learner.loss) || run->task.config.sync_batch_norm) {
-        return grt_fail(
-            GRT_CONFIG,
-            "rank_shares is %s: %s want as many samples on every rank, rank_shares=equal", text,
-            run->task.config.sync_batch_norm ? "sync_batch_norm" : "samples that are told apart");
+        return grt_fail(GRT_CONFIG,
+                        "rank_shares is %s: %s as many samples on every rank, rank_shares=equal",
+                        text,
+                        run->task.config.sync_batch_norm ? "sync_batch_norm wants"
+                                                         : "samples that are told apart want");
     }
     return true;
 }
@@ -264,7 +271,7 @@ void supervised_share_planned(const struct grt_supervised *run, uint32_t *first,
     const struct supervised_ranks *r = run->ranks;
     bool open = r && r->by_speed && r->all > 3;
     *first = open ? 1 : r ? r->first : 0;
-    *count = open ? r->all - 2 : r ? r->count : 0;
+    *count = open ? r->all - 1 : r ? r->count : 0;
 }
 
 // ---- speeds ----

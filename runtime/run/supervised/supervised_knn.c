@@ -100,8 +100,8 @@ static bool measure(struct grt_supervised *s, struct meeting *m, double *share) 
     struct grt_archive *model = grt_archive_create();
     struct grt_config *bank = malloc(sizeof *bank);
     struct grt_features_of of = {0};
-    bool good =
-        model && bank && bank_config(&s->task.config, bank) && supervised_save(s, m->run, model);
+    bool good = (model && bank) || grt_fail(GRT_NO_MEMORY, "no host memory for a trial");
+    good = good && bank_config(&s->task.config, bank) && supervised_save(s, m->run, model);
     good = meet(m, good) &&
            grt_features_take(
                s->desc.dev,
@@ -127,7 +127,7 @@ double supervised_knn(struct grt_supervised *s, const struct grt_run *run, bool 
         return -1;
     }
     bool measured = measure(s, &m, &share);
-    if (!measured && m.stopped) {
+    if (!measured && (m.stopped || grt_comm_stop(s->desc.comm) != 0)) {
         *stopped = true;  // it is owed, and comes first when the run goes on
     } else if (!measured) {
         // Learning goes on without it; why was said.
