@@ -46,8 +46,8 @@ static bool pays(const struct conv_case *c) {
     uint32_t from = is_back(c) ? c->outputs : c->window.channels;
     uint32_t to = is_back(c) ? c->window.channels : c->outputs;
     // With all of the shared memory 160 channels still gain: 512 images of 32x32x160 take 511 us
-    // forward and 514 back by this, 567 and 646 by wgmma; 16x16x320 471 and 467, 446 and 468 (H200, Vulkan,
-    // driver 580.159.04, 2026-11-18).
+    // forward and 514 back by this, 567 and 646 by wgmma; 16x16x320 471 and 467, 446 and 468 (H200,
+    // Vulkan, driver 580.159.04, 2026-11-18).
     bool gains = c->dev->info.caps.imports && to > 128 && to <= 160;
     return (conv_is_lean(c) || gains) && from >= 16 && to >= 16;
 }

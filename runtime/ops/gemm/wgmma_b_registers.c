@@ -31,8 +31,8 @@ bool gemm_is_streams(const struct gemm_case *g) {
     return g->in == GRT_F16 && !long_b && !g->gaps && stream->usable(g) && stream->pays(g);
 }
 
-// On Vulkan, where 48 KiB are too few for wgmma_b_shared, and where a workgroup has tiles enough for a b
-// that it loads first.
+// On Vulkan, where 48 KiB are too few for wgmma_b_shared, and where a workgroup has tiles enough
+// for a b that it loads first.
 static bool pays(const struct gemm_case *g) {
     return g->dev->info.caps.imports && g->n > 32 && g->m >= 256 &&
            2 * tile_count(g) >= 3 * (uint64_t)gemm_places(g) && !gemm_is_streams(g) &&
