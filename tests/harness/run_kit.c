@@ -26,13 +26,18 @@ void run_kit_end(void) {
     assert_int_equal(system(command), 0);
 }
 
-struct grt_config run_kit_config(const char *dir, const char *const *pairs) {
+struct grt_config run_kit_bare(const char *dir) {
     struct grt_config c;
     char path[128];
     grt_config_init(&c);
     snprintf(path, sizeof path, "%s/%s", run_kit_folder, dir);
     assert_true(grt_config_set(&c, GRT_CONFIG_DATA, run_kit_data));
     assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    return c;
+}
+
+struct grt_config run_kit_config(const char *dir, const char *const *pairs) {
+    struct grt_config c = run_kit_bare(dir);
     const char *const fixed[] = {"hidden=8", "depth=2",         "batch_size=16",
                                  "epochs=2", "num_workers=1",   "log_interval=5",
                                  "keep=2",   "schedule=cosine", "cache=none"};

@@ -14,6 +14,9 @@ extern char run_kit_data[96];  // the data file in it
 void run_kit_begin(enum grt_make make);
 void run_kit_end(void);
 
+// The data, and checkpoints in run_kit_folder/dir; no network yet.
+struct grt_config run_kit_bare(const char *dir);
+
 // A small network on the data, its checkpoints in run_kit_folder/dir; `pairs`: KEY=VALUE, then
 // NULL.
 struct grt_config run_kit_config(const char *dir, const char *const *pairs);

@@ -130,9 +130,9 @@ bool supervised_judged(void *self, struct grt_run *run, const struct grt_run_row
 bool supervised_save(void *self, const struct grt_run *run, struct grt_archive *archive);
 bool supervised_load(void *self, const struct grt_run *run, const struct grt_archive *archive,
                      struct grt_run_place *place);
-// To the first step, with the first parameters.
 // Gives the learner the tensors that the run is to begin with.
 bool supervised_begin_with(struct grt_supervised *run);
+// To the first step, with the first parameters.
 bool supervised_restart(struct grt_supervised *s);
 // The queue is empty, and goes on from this step.
 void supervised_begin_queue(struct grt_supervised *s, uint64_t step);

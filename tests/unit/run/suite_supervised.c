@@ -334,12 +334,7 @@ static void first_step_apart(void **state) {
 
 // A list of layers, which has neither depth nor hidden.
 static struct grt_config config_of_layers(const char *dir) {
-    struct grt_config c;
-    char path[128];
-    grt_config_init(&c);
-    snprintf(path, sizeof path, "%s/%s", run_kit_folder, dir);
-    assert_true(grt_config_set(&c, GRT_CONFIG_DATA, run_kit_data));
-    assert_true(grt_config_set(&c, GRT_CONFIG_CHECKPOINT_DIR, path));
+    struct grt_config c = run_kit_bare(dir);
     const char *const pairs[] = {"model=[{linear: 8}, {norm: batch}, relu, {linear: out}]",
                                  "ema=0.9",
                                  "optimizer=sgd",
