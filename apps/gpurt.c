@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/complete.h"
-#include "cli/manual.h"
+#include "cli/help/complete.h"
+#include "cli/help/manual.h"
 #include "cli/crash.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "cli/talk.h"
 #include "publish/publish.h"
 

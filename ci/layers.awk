@@ -46,7 +46,7 @@ function allowed(layer, target, name,    n, w, i) {
     return 0
 }
 
-# "DIR/CMakeFiles/gpurt_objects.dir/runtime/nn/linear.c.o" -> "runtime/nn/linear.c"
+# "DIR/CMakeFiles/gpurt_objects.dir/runtime/nn/layers/linear.c.o" -> "runtime/nn/layers/linear.c"
 function source_of(object) {
     sub(/^.*gpurt_objects[.]dir\//, "", object); sub(/[.]o$/, "", object)
     return object

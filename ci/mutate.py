@@ -23,16 +23,16 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 # Beginnings of an area's paths, and the tests that ought to notice a mistake there. Of a suite that
 # runs on every device one run is enough, unless the area is a backend.
 AREAS = {
-    "base": ("runtime/base/", r"status|outside|cache|half|thread|cli|runs|run|checkpoint|profile|runlog|behind"),
+    "base": ("runtime/base/", r"status|outside|cache|half|thread|cli|runs|run|checkpoint|profile|runlog|behind|dialect"),
     "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|others|windows|shares|ranks-.*"),
-    "data": ("runtime/data/ runtime/import/", r"order|dataset|values|look|hostile|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
+    "data": ("runtime/data/ runtime/import/", r"order|dataset|values|look|hostile|damaged|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|timed|trace|nothing|refused|timeline-cli"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.opencl(\.as-gpu)?|"
                                    r"bad-driver|address|clcaps"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.vulkan(\.as-gpu)?|"
-                                   r"no-manifest|bad-driver|import|vkcaps"),
+                                   r"no-manifest|bad-driver|import|vkcaps|vkmemory"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
@@ -42,12 +42,12 @@ AREAS = {
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
            r"es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
-    "run": ("runtime/run/", r"run|runfacts|tight|shares|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
+    "run": ("runtime/run/", r"run|runranks|runfacts|tight|shares|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
     "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
     "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
-    "source": ("runtime/source/", r"source|worlds|own-env|env-operations"),
+    "source": ("runtime/source/", r"source|dialect|worlds|own-env|env-operations"),
     "apps": ("apps/", r"test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
                      r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
                      r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices|looks|manual|outside|"
@@ -482,6 +482,15 @@ def main():
     os.makedirs(TREE, exist_ok=True)
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
                            check=True).stdout.split("\n")
+    set_of_files = {path for path in files if os.path.isfile(os.path.join(ROOT, path))}
+    # What an earlier run copied and is gone by now would be built too.
+    for folder, below, names in os.walk(TREE):
+        if folder == TREE and "build" in below:
+            below.remove("build")
+        for name in names:
+            path = os.path.join(folder, name)
+            if os.path.relpath(path, TREE) not in set_of_files:
+                os.remove(path)
     for path in filter(None, files):
         source, target = os.path.join(ROOT, path), os.path.join(TREE, path)
         if not os.path.isfile(source):

@@ -167,6 +167,7 @@
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
+    X(all, gemm, gemm_row_f32)                                                                     \
     X(all, gemm, gemm_sum_f32)                                                                     \
     X(all, gemm, gemm_sum_16)                                                                      \
     X(all, gemm, gemm_pad)                                                                         \
@@ -213,6 +214,7 @@
     X(ptx, nvidia, gemm_mma_16f32)                                                                 \
     X(opencl, nvidia, mlp_pass_mma)                                                                \
     X(opencl, nvidia, mlp_grads_mma)                                                               \
+    X(ptx, nvidia, mlp_step_mma)                                                                   \
     X(ptx, nvidia, mlp_pass_wgmma)                                                                 \
     X(ptx, nvidia, mlp_grads_wgmma)                                                                \
     X(ptx, nvidia, mlp_rows_forward)                                                               \

@@ -12,9 +12,9 @@
 #include "bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/spread.h"
+#include "cli/options/spread.h"
+#include "cli/options/watch.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
 
 static const struct bench_kind {
     const char *name;

@@ -10,9 +10,9 @@
 #include "bench/gemm/bench_gemm.h"
 #include "bench_rollout.h"
 #include "gpurt/gpurt.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/stats.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 
 // X(name, number of its own options, help), in the order they run.
 #define BENCH_KINDS(X)                                                                             \

@@ -12,10 +12,10 @@
 #include "bench_progress.h"
 #include "cli/command.h"
 #include "gpurt/loader.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 
 #define CHECKED_BATCHES 3
 #define SLICE 0.1  // seconds of the loader, and as many batches raw

@@ -19,7 +19,7 @@
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 #include "gpurt/gpurt.h"
 #include "gpurt/learner.h"
 

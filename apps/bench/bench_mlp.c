@@ -17,7 +17,7 @@
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 
 #define INPUTS 32
 #define OUTPUTS 1

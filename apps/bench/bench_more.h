@@ -5,7 +5,7 @@
 #define APPS_BENCH_MORE_H
 
 #include "gpurt/dataset.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 
 // X(name, help); argv[0] stands for "bench" and the kind.
 #define BENCH_MORE(X)                                                                              \

@@ -3,7 +3,7 @@
 #ifndef APPS_BENCH_PEAKS_H
 #define APPS_BENCH_PEAKS_H
 
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 
 // Measured, in well under a second: f32 operations in registers, and bytes read and written by a
 // copy that no cache holds.

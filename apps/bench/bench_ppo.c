@@ -20,7 +20,7 @@
 #include "cli/devices.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 #include "train/train_ppo.h"
 #include "train/train_ppo_time.h"
 

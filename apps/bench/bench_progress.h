@@ -4,7 +4,7 @@
 #ifndef APPS_BENCH_PROGRESS_H
 #define APPS_BENCH_PROGRESS_H
 
-#include "cli/table.h"
+#include "cli/output/table.h"
 
 struct bench_progress {
     size_t planned;  // rows, of what has begun

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/ranges.h"
+#include "cli/options/ranges.h"
 #include "gpurt/worlds.h"
 
 struct bench;

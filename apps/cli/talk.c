@@ -23,6 +23,7 @@ static volatile sig_atomic_t quiet;
 static bool answers;  // Ctrl-C, because somebody sees it
 static volatile sig_atomic_t shown;
 static char own[32] = "gpurt: ";  // begins each message
+static int wanted_level;          // of talk_set_level(), also where a rank is silent
 
 static bool terminal(FILE *file) {
     const char *term = getenv("TERM");
@@ -181,12 +182,20 @@ void talk_set_level(int level) {
                                : level == 1 ? GRT_LOG_INFO
                                             : GRT_LOG_DEBUG;
     quiet = level < 0;
+    wanted_level = level;
     grt_log_set(log_line, NULL, least);
 }
 
 void talk_as_rank(unsigned rank) {
+    int level = wanted_level;
     snprintf(own, sizeof own, "gpurt: rank %u: ", rank);
     talk_set_level(-1);
+    wanted_level = level;
+}
+
+void talk_as_first(void) {
+    snprintf(own, sizeof own, "gpurt: ");
+    talk_set_level(wanted_level);
 }
 
 // One line, with names from everywhere in it made visible.

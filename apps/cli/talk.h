@@ -17,6 +17,8 @@ void talk_set_level(int level);
 
 // Of several processes that train together this one says only what went wrong, after "rank 2: ".
 void talk_as_rank(unsigned rank);
+// It speaks for all from here on, as it would have from the beginning.
+void talk_as_first(void);
 
 // "gpurt: ..." and the end of the line.
 void talk_error(const char *format, ...) GRT_PRINTF(1, 2);

@@ -13,9 +13,9 @@
 
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/options.h"
-#include "cli/output.h"
-#include "cli/table.h"
+#include "cli/options/options.h"
+#include "cli/output/output.h"
+#include "cli/output/table.h"
 #include "cli/talk.h"
 
 struct values {

@@ -3,7 +3,7 @@
 #ifndef APPS_MONITOR_ROWS_H
 #define APPS_MONITOR_ROWS_H
 
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "look.h"
 
 // X(NAME, key, heading, unit, type, precision, width, longest text in a line)

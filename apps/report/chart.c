@@ -7,7 +7,7 @@
 
 #include "svg.h"
 #include "text.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 
 const struct report_chart report_charts[] = {
     {.id = "train-batch",

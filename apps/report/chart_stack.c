@@ -8,7 +8,7 @@
 #include "chart.h"
 #include "svg.h"
 #include "text.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 
 #define LEFT 10
 #define RIGHT (SVG_WIDTH - 10)

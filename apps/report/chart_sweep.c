@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "chart.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 #include "svg.h"
 #include "text.h"
 

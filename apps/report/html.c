@@ -9,7 +9,7 @@
 #include "svg.h"
 #include "text.h"
 #include "write.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 
 #define MAX_TABLE 5000  // rows of the table; a browser sorts that many at once
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "write.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 
 #define MAX_ROWS 4000
 

@@ -371,7 +371,8 @@ bool report_read_text(struct report *report, const char *name, const char *text,
         json_t *object = json_loadb(text + at, size - at,
                                     JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &error);
         if (!object) {
-            good = wrong(&r, "line %d: %.200s", line + error.line - 1, error.text);
+            good = wrong(&r, "line %d: %.200s; results are wanted, as --format json writes them",
+                         line + error.line - 1, error.text);
             break;
         }
         good = read_object(&r, object);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 #include "base/visible.h"
 
 // The next of 1, 2, 5 times a power of ten, at or above (or below) a value above 0.

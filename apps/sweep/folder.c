@@ -13,7 +13,7 @@
 
 #include "base/whole_file.h"
 #include "cli/command.h"
-#include "cli/spread.h"
+#include "cli/options/spread.h"
 #include "cli/talk.h"
 #include "gpurt/device.h"
 #include "gpurt/runlog.h"

@@ -21,7 +21,7 @@
 #include <sys/types.h>
 
 #include "base/lock.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "plan.h"
 
 #define SWEEP_PATH 4096

@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "cli/talk.h"
 #include "train_ppo.h"
 

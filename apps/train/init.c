@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/options/options.h"
+#include "cli/output/files.h"
+#include "cli/output/output.h"
 #include "cli/talk.h"
 #include "gpurt/direct.h"
 #include "gpurt/env.h"

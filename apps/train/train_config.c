@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "gpurt/model_file.h"
 #include "cli/talk.h"
 #include "gpurt/checkpoint.h"
@@ -41,8 +41,10 @@ int train_config_settings(struct grt_config *c, const char *file, const char **w
     bool good = !file || grt_config_read(c, file);
     for (size_t i = 0; good && i < word_count; i++) {
         if (!strchr(words[i], '=')) {
-            talk_error("'%s' is not of the form key=value; a file is named with %s--config FILE",
-                       words[i], c->scope & GRT_CONFIG_OF_SUPERVISED ? "--data FILE or " : "");
+            bool of_data = c->scope & GRT_CONFIG_OF_SUPERVISED;
+            talk_error("'%s' is not of the form key=value; a file is named with %s--config FILE%s",
+                       words[i], of_data ? "--data FILE or " : "",
+                       of_data ? "" : ", an environment with --env NAME");
             return COMMAND_CONFIG;
         }
         good = grt_config_override(c, words[i]);

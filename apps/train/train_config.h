@@ -4,7 +4,7 @@
 #ifndef APPS_TRAIN_CONFIG_H
 #define APPS_TRAIN_CONFIG_H
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "gpurt/archive.h"
 #include "gpurt/config.h"
 

@@ -19,6 +19,13 @@
 
 // ---- the trainer ----
 
+// By the first rank, which another may become.
+static bool open_directions(struct train_es *t) {
+    const char *path = t->trainer.config.settings.directions;
+    bool wanted = path[0] && !t->directions.path && trainer_first(&t->trainer);
+    return !wanted || es_directions_open(&t->directions, path);
+}
+
 static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) {
     struct train_es *t = self;
     struct grt_es_report r = {.stopped = true};
@@ -39,7 +46,7 @@ static bool advance(void *self, struct grt_run *run, struct grt_run_turn *turn) 
     if (r.busy > 0) {  // where it has a clock
         grt_run_row_set(&row, GRT_FIELD_GPU, r.busy < r.seconds ? r.busy / r.seconds : 1);
     }
-    if (!es_directions_add(&t->directions, t->es, r.iteration)) {
+    if (!open_directions(t) || !es_directions_add(&t->directions, t->es, r.iteration)) {
         return false;
     }
     grt_run_place(run)->step = r.iteration;
@@ -307,9 +314,8 @@ static int open_es(void *self) {
         return train_file_exit();
     }
     t->file.evaluate_every = train_file_turns(t->file.evaluate_every, t->iterations);
-    const char *path = t->trainer.config.settings.directions;
-    if (path[0] && trainer_first(&t->trainer) && !es_directions_open(&t->directions, path)) {
-        return COMMAND_CANNOT_CREATE;
+    if (!open_directions(t)) {
+        return command_exit_of(grt_last_status());
     }
     return begin(t);
 }
@@ -414,7 +420,8 @@ static void close_es(void *self) {
 #define KIND                                                                                       \
     .keys = GRT_CONFIG_OF_ES, .columns = columns, .column_count = TRAIN_COLUMN_COUNT,              \
     .size = sizeof(struct train_es), .more = "--iterations N", .resume_file = true,                \
-    .files = files, .open = open_es, .banner = banner, .report = report, .close = close_es
+    .outlives = true, .files = files, .open = open_es, .banner = banner, .report = report,         \
+    .close = close_es
 
 int train_es(int argc, char **argv) {
     const struct option_list lists[] = {

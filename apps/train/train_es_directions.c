@@ -10,15 +10,30 @@
 
 #include "cli/talk.h"
 
+// Whether the last line has no end: who wrote it was killed in the middle of it.
+static bool torn(const char *path) {
+    FILE *file = fopen(path, "r");
+    int last = '\n';
+    if (file && fseek(file, -1, SEEK_END) == 0) {
+        last = fgetc(file);
+    }
+    if (file) {
+        fclose(file);
+    }
+    return last != '\n';
+}
+
 bool es_directions_open(struct es_directions *d, const char *path) {
     *d = (struct es_directions){.path = path, .file = fopen(path, "a")};
     if (!d->file) {
-        talk_error("cannot create %s: %s", path, strerror(errno));
-        return false;
+        return grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", path, strerror(errno));
     }
     fseek(d->file, 0, SEEK_END);
-    if (ftell(d->file) == 0) {
+    long bytes = ftell(d->file);
+    if (bytes == 0) {
         fputs("iteration,direction,seed,return_plus,return_minus\n", d->file);
+    } else if (bytes > 0 && torn(path)) {
+        fputc('\n', d->file);
     }
     return true;
 }

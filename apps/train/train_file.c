@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "gpurt/model_file.h"
 #include "cli/talk.h"
 

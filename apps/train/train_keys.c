@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "train_config.h"
 
 // X(name, key, heading)

@@ -5,8 +5,8 @@
 #ifndef APPS_TRAIN_ROWS_H
 #define APPS_TRAIN_ROWS_H
 
-#include "cli/output.h"
-#include "cli/table.h"
+#include "cli/output/output.h"
+#include "cli/output/table.h"
 
 struct train_rows {
     struct output output;

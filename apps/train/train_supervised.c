@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/table.h"
+#include "cli/output/files.h"
+#include "cli/output/table.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/model_file.h"
 #include "cli/talk.h"

@@ -9,9 +9,9 @@
 #include "bench/bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
+#include "cli/options/watch.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
 #include "gpurt/profile.h"
 #include "publish/publish.h"
 
@@ -212,6 +212,8 @@ static int train(struct trainer *t, int argc, char **argv) {
     } else if (talk_stopped()) {
         talk_resume();
         talk_error("stopped before the first step; the same command begins again");
+        code = COMMAND_RESUMABLE;
+    } else if (grt_comm_stop(t->comm) & GRT_STOP_LOST) {
         code = COMMAND_RESUMABLE;
     }
     return train_rows_close(&t->rows, code);

@@ -33,6 +33,7 @@ struct trainer {
     const struct train_kind *kind;
     struct grt_comm *comm;  // the ranks that train together; NULL: this process is alone
     char device[32];        // of this rank, where it was chosen by its number
+    bool silent;            // another rank speaks for all
     struct grt_dev *dev;
     double device_seconds;  // that opening it took
     struct grt_run *run;
@@ -70,6 +71,7 @@ struct train_kind {
     const char *advice;     // after a loss that is not finite; NULL: the trainer gives it
     bool resume_file;       // --resume takes a file
     bool keys_are_options;  // --key VALUE is KEY=VALUE
+    bool outlives;          // goes on where a rank is lost, by an MPI that can
 
     // Each returns an exit code, the mistake said.
     int (*read)(void *self, const char **words,
@@ -108,6 +110,8 @@ int trainer_ranks_end(struct trainer *t, int code);
 void trainer_ranks_banner(const struct trainer *t);
 // Whether this process speaks for all.
 bool trainer_first(const struct trainer *t);
+// Where the ranks before this one are gone, it speaks for all from here on.
+void trainer_ranks_speak(struct trainer *t);
 
 // Part of grt_run_desc that is the command's: its hooks, the log, the limits of the settings.
 struct grt_run_desc trainer_run_desc(struct trainer *t);

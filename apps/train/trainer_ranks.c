@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/spread.h"
+#include "cli/options/spread.h"
 #include "cli/talk.h"
 #include "trainer.h"
 
@@ -38,6 +38,13 @@ const struct option_row trainer_ranks_options[1] = {
 
 bool trainer_first(const struct trainer *t) {
     return grt_comm_rank(t->comm) == 0;
+}
+
+void trainer_ranks_speak(struct trainer *t) {
+    if (t->silent && t->comm && trainer_first(t)) {
+        t->silent = false;
+        talk_as_first();
+    }
 }
 
 // ---- devices ----
@@ -97,6 +104,7 @@ void trainer_ranks_place(struct trainer *t) {
     }
     if (place.rank > 0) {
         talk_as_rank(place.rank);
+        t->silent = true;
         o->output = "/dev/null";
         o->metrics = o->trace = o->memory_snapshot = NULL;
         o->monitor = o->kernels = o->every_command = 0;
@@ -242,6 +250,7 @@ int trainer_ranks_meet(struct trainer *t) {
                                                      .stop = talk_stopped,
                                                      .silent = t->rank_timeout,
                                                      .alone = alone,
+                                                     .outlive = t->kind->outlives,
                                                      .messages = asked("GPURT_MESSAGES")});
     talk_clear();
     if (!t->comm) {

@@ -179,6 +179,7 @@ static void print_progress(struct trainer *t, const struct grt_run_row *row, boo
 
 void trainer_report(void *context, const struct grt_run_report *r) {
     struct trainer *t = context;
+    trainer_ranks_speak(t);
     switch (r->news) {
     case GRT_RUN_NEWS_WORK:
         talk_progress("%s", r->text);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "cli/devices.h"
-#include "cli/spread.h"
+#include "cli/options/spread.h"
 #include "cli/talk.h"
 #include "tune_job.h"
 

@@ -17,7 +17,7 @@
 #include "base/child.h"
 #include "gpurt/config.h"
 #include "gpurt/gpurt.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "gpurt/tunable.h"
 
 // For a trainer with `autotune`: tunes what serves the products of a run, in `seconds`, and returns

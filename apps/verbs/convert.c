@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "gpurt/model_file.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/talk.h"
 #include "gpurt/onnx.h"
 

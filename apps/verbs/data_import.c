@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "cli/talk.h"
 #include "gpurt/direct.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "cli/talk.h"
 #include "gpurt/task.h"
 #include "train/train_config.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/sheet.h"
+#include "cli/output/sheet.h"
 #include "cli/talk.h"
 #include "gpurt/direct.h"
 #include "gpurt/learner.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/matrix_text.h"
-#include "cli/options.h"
-#include "cli/table.h"
+#include "cli/options/options.h"
+#include "cli/output/matrix_text.h"
+#include "cli/output/table.h"
 #include "cli/talk.h"
 
 // X(name, key, heading, type, longest text in a line)

@@ -7,8 +7,8 @@
 
 #include "base/whole_file.h"
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
+#include "cli/output/files.h"
 #include "cli/talk.h"
 #include "estimate_scaling.h"
 #include "report/read.h"

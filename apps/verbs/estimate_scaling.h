@@ -4,7 +4,7 @@
 #define APPS_VERBS_ESTIMATE_SCALING_H
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "estimate/estimate.h"
 
 struct estimate_scaling_options {

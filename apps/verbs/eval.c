@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/files.h"
-#include "cli/sheet.h"
-#include "cli/table.h"
+#include "cli/output/files.h"
+#include "cli/output/sheet.h"
+#include "cli/output/table.h"
 #include "cli/talk.h"
 #include "eval_features.h"
 #include "gpurt/scores.h"
@@ -308,8 +309,16 @@ int cmd_eval(int argc, char **argv) {
     if (argc > 1 && eval_features_knows(argv[1])) {
         return eval_features(argc, argv);
     }
-    // A word that is neither an option nor KEY=VALUE is an environment.
+    // A word that is neither an option nor KEY=VALUE is an environment, or the file of one.
     if (argc > 1 && argv[1][0] != '-' && !strchr(argv[1], '=')) {
+        size_t length = strlen(argv[1]);
+        bool of_env = length > 2 && strcmp(argv[1] + length - 2, ".k") == 0;
+        if (!of_env && access(argv[1], F_OK) == 0) {
+            talk_error("eval: '%s' is no environment; the trained network is named with "
+                       "--checkpoint PATH, the samples with --data FILE",
+                       argv[1]);
+            return COMMAND_USAGE;
+        }
         return eval_policy(argc, argv);
     }
     struct option_list lists[] = {

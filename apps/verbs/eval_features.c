@@ -9,7 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "cli/talk.h"
 #include "gpurt/features.h"
 #include "train/train_config.h"

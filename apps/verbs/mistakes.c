@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "cli/sheet.h"
+#include "cli/output/sheet.h"
 #include "cli/talk.h"
 
 void mistakes_name(const struct grt_file_info *names, uint32_t class, char text[40]) {

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/talk.h"
 #include "monitor/rows.h"
 #include "monitor/view.h"

@@ -9,10 +9,10 @@
 
 #include "cli/command.h"
 #include "gpurt/rollout.h"
-#include "cli/files.h"
+#include "cli/output/files.h"
 #include "gpurt/model_file.h"
-#include "cli/options.h"
-#include "cli/output.h"
+#include "cli/options/options.h"
+#include "cli/output/output.h"
 #include "cli/talk.h"
 
 #define MAX_STEPS 5000

@@ -6,7 +6,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "gpurt/archive.h"
 #include "gpurt/gpurt.h"
 #include "gpurt/rollout.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "cli/talk.h"
 #include "play.h"
 #include "play_world.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/output.h"
+#include "cli/output/output.h"
 #include "cli/talk.h"
 #include "gpurt/checkpoint.h"
 #include "gpurt/features.h"

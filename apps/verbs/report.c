@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "cli/command.h"
-#include "cli/files.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
+#include "cli/output/files.h"
 #include "cli/talk.h"
 #include "report/read.h"
 #include "report/text.h"

@@ -24,7 +24,9 @@
 #include <string.h>
 
 #define BOUNCE_SIZE ((uint64_t)4 << 20)
-#define SHARED_REACH 1024  // commands: of one training step at least, ResNet-18 has 200
+// Commands: of one training step at least, ResNet-18 has 200. Looking through them all in vain
+// takes 1.5 us, however long the graph is (Neoverse N1, 2026-11-18).
+#define SHARED_REACH 1024
 
 enum op_kind { OP_LAUNCH, OP_WRITE, OP_READ, OP_COPY, OP_FILL };
 

@@ -283,6 +283,10 @@ static void describe_matrix(const struct gvk_instance *instance,
     }
 }
 
+bool gvk_aside_stamps(const struct gvk_physical *physical) {
+    return physical->f12.hostQueryReset && physical->aside_bits == physical->timestamp_bits;
+}
+
 uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory) {
     uint64_t size = 0;
     uint32_t heap = 0;
@@ -364,6 +368,8 @@ void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk
         amd.shaderEngineCount * amd.shaderArraysPerEngineCount * amd.computeUnitsPerShaderArray +
         (cpus > 0 ? (uint32_t)cpus : 0);
     caps->subgroup = p11.subgroupSize;
+    caps->shuffle = (p11.subgroupSupportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0 &&
+                    (p11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
     caps->max_wg = limits->maxComputeWorkGroupInvocations < limits->maxComputeWorkGroupSize[0]
                        ? limits->maxComputeWorkGroupInvocations
                        : limits->maxComputeWorkGroupSize[0];

@@ -178,8 +178,7 @@ static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical
                              ? UINT64_MAX
                              : ((uint64_t)1 << physical->timestamp_bits) - 1;
         dev->host_reset = physical->f12.hostQueryReset;
-        // One mask serves both queues.
-        dev->aside_stamps = dev->host_reset && physical->aside_bits == physical->timestamp_bits;
+        dev->aside_stamps = gvk_aside_stamps(physical);
         dev->read_clocks = gvk_clock_reader(dev, physical);
     } else {
         dev->fns.cmds_times = NULL;

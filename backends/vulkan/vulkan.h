@@ -115,6 +115,10 @@ struct gvk_physical *gvk_physical_list(const struct gvk_instance *instance, uint
 void gvk_physical_describe(const struct gvk_instance *instance, const struct gvk_physical *physical,
                            struct grt_dev_info *info);
 
+// Whether lists of the queue for uploads can be timed: its clock has as many bits, since one mask
+// serves both queues, and the host resets its queries.
+bool gvk_aside_stamps(const struct gvk_physical *physical);
+
 // The largest heap that is local to the device.
 uint32_t gvk_local_heap(const VkPhysicalDeviceMemoryProperties *memory);
 

@@ -16,7 +16,15 @@
 #define MOST_LINKS 40              // as many as the kernel follows
 #define PIECE ((uint64_t)8 << 20)  // after which the disk may begin
 
-static bool cannot_create(const char *path, int error) {
+bool grt_whole_file_refuse(const char *path, int error) {
+    const char *slash = strrchr(path, '/');
+    char folder[1024];
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 0, path);
+    if (error == ENOENT && folder[0] && access(folder, F_OK) != 0) {
+        return grt_fail(GRT_NO_OUTPUT,
+                        "cannot create %.1000s: there is no folder %s; make it first", path,
+                        folder);
+    }
     return grt_fail(GRT_NO_OUTPUT, "cannot create %.1000s: %s", path, strerror(error));
 }
 
@@ -189,6 +197,7 @@ bool grt_whole_file_open(struct grt_whole_file *file, const char *path) {
     int descriptor = -1;
     file->fd = file->sink = -1;
     file->temporary[0] = '\0';
+    file->twin = NULL;
     snprintf(file->path, sizeof file->path, "%s", path);
     switch (look_at(path, file->target, &old, &descriptor)) {
     case BAD_PATH:
@@ -206,7 +215,7 @@ bool grt_whole_file_open(struct grt_whole_file *file, const char *path) {
         file->fd = open_beside(file, NULL);
         break;
     }
-    return file->fd >= 0 || cannot_create(path, errno);
+    return file->fd >= 0 || grt_whole_file_refuse(path, errno);
 }
 
 int grt_temporary_file(char *path, size_t capacity) {
@@ -307,12 +316,34 @@ static bool sync_folder(const char *path) {
            grt_fail(GRT_IO, "cannot bring %.1000s to the disk: %s", folder, strerror(error));
 }
 
+// Makes `path` another name of a whole file, if it can be.
+static void name_too(const char *whole, const char *path) {
+    struct stat from, there;
+    char temporary[GRT_WHOLE_FILE_PATH + 32];
+    bool any = lstat(path, &there) == 0;
+    if (stat(whole, &from) != 0 || !S_ISREG(from.st_mode) ||
+        (any && (there.st_mode != from.st_mode || access(path, W_OK) != 0))) {
+        return;
+    }
+    snprintf(temporary, sizeof temporary, "%.4096s.%ld.tmp", path, (long)getpid());
+    unlink(temporary);
+    grt_unfinished_add(temporary);
+    if (link(whole, temporary) == 0) {
+        (void)!rename(temporary, path);
+    }
+    unlink(temporary);  // still there where both were names of one file already
+    grt_unfinished_remove(temporary);
+}
+
 static bool replace(struct grt_whole_file *file) {
     if (rename(file->temporary, file->target) != 0) {
-        return cannot_create(file->path, errno);
+        return grt_whole_file_refuse(file->path, errno);
     }
     grt_unfinished_remove(file->temporary);
     file->temporary[0] = '\0';
+    if (file->twin) {
+        name_too(file->target, file->twin);
+    }
     return sync_folder(file->target);
 }
 
@@ -346,23 +377,6 @@ bool grt_whole_file_save(const char *path, const void *data, uint64_t size) {
     }
     bool written = grt_whole_file_write(&file, data, size);
     return grt_whole_file_close(&file, written) && written;
-}
-
-bool grt_whole_file_twin(const char *whole, const char *path) {
-    struct stat from, there;
-    char temporary[GRT_WHOLE_FILE_PATH + 32];
-    bool any = lstat(path, &there) == 0;
-    if (stat(whole, &from) != 0 || !S_ISREG(from.st_mode) ||
-        (any && (there.st_mode != from.st_mode || access(path, W_OK) != 0))) {
-        return false;
-    }
-    snprintf(temporary, sizeof temporary, "%.4096s.%ld.tmp", path, (long)getpid());
-    unlink(temporary);
-    grt_unfinished_add(temporary);
-    bool good = link(whole, temporary) == 0 && rename(temporary, path) == 0;
-    unlink(temporary);  // still there where both were names of one file already
-    grt_unfinished_remove(temporary);
-    return good && sync_folder(path);
 }
 
 // ---- reading ----

@@ -31,6 +31,9 @@ struct grt_whole_file {
     char path[GRT_WHOLE_FILE_PATH];            // as the caller named it
     char target[GRT_WHOLE_FILE_PATH];          // links followed: what is replaced
     char temporary[GRT_WHOLE_FILE_PATH + 32];  // where the bytes lie until the end; "": in place
+    // Set after opening: a second name in the same folder, or NULL. It is made where the file
+    // system has such names, and it is no file of other permissions: grt_whole_file_same() tells.
+    const char *twin;
 };
 
 // Each says path and reason when it fails: GRT_NO_OUTPUT when the file cannot be created, GRT_IO
@@ -45,14 +48,12 @@ bool grt_whole_file_write(struct grt_whole_file *file, const void *data, uint64_
 bool grt_whole_file_close(struct grt_whole_file *file, bool keep);
 // All at once.
 bool grt_whole_file_save(const char *path, const void *data, uint64_t size);
-// Makes NAME another name of a file that is whole and on the disk, in place of one that is there.
-// False, with nothing changed, where the file system has no such names, or NAME is no file of the
-// same permissions: then it is to be written.
-bool grt_whole_file_twin(const char *whole, const char *path);
 
 // What is plainly in the way of writing there, asked before long work: an errno, or 0. Opens
 // nothing.
 int grt_whole_file_obstacle(const char *path);
+// Says that the file cannot be created, and why; false.
+bool grt_whole_file_refuse(const char *path, int error);
 // Whether writing there would make or replace a file, and which: the one behind links.
 bool grt_whole_file_makes(const char *path, char target[GRT_WHOLE_FILE_PATH]);
 // Whether it would replace one, and which.

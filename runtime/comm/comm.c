@@ -29,15 +29,15 @@
 #define SAVE_SECONDS 60.0
 
 uint32_t grt_comm_rank(const struct grt_comm *comm) {
-    return comm ? comm->rank : 0;
+    return comm ? comm->now.rank : 0;
 }
 
 uint32_t grt_comm_ranks(const struct grt_comm *comm) {
-    return comm ? comm->ranks : 1;
+    return comm ? comm->now.ranks : 1;
 }
 
 const char *grt_comm_who(const struct grt_comm *comm, uint32_t rank) {
-    return comm && rank < comm->ranks ? comm->texts[rank] : NULL;
+    return comm && rank < comm->now.ranks ? comm->texts[comm->now.at[rank]] : NULL;
 }
 
 void grt_comm_want(struct grt_comm *comm, uint32_t bits) {
@@ -70,24 +70,34 @@ static bool lose(struct grt_comm *comm, const char *why) {
     comm->lost = true;
     atomic_store(&comm->gone, true);
     comm->stop |= GRT_STOP_LOST;
-    return grt_fail(GRT_LOST, "%s", why);
+    snprintf(comm->why, sizeof comm->why, "%s", why);
+    return comm->outlive && comm->outlive->bears ? false : grt_fail(GRT_LOST, "%s", why);
+}
+
+static const struct peer *peer_of(const struct grt_comm *comm, uint32_t rank) {
+    return &comm->peers[comm->now.at[rank]];
 }
 
 static bool here(const struct grt_comm *comm, uint32_t rank) {
-    return strcmp(comm->peers[rank].machine, comm->peers[comm->rank].machine) == 0;
+    return strcmp(peer_of(comm, rank)->machine, peer_of(comm, comm->now.rank)->machine) == 0;
 }
 
 // False: one of them is gone, or stopped for long enough.
 static bool look_at_peers(struct grt_comm *comm) {
-    char why[320];
+    char why[sizeof comm->why];
+    if (comm->outlive && comm->outlive->regroups) {
+        comm_outlive_look(comm);
+        return true;
+    }
     // The first rank last: it ends when another is gone, and not before.
-    for (uint32_t k = 0; k < comm->ranks; k++) {
-        uint32_t r = (k + 1) % comm->ranks;
+    for (uint32_t k = 0; k < comm->now.ranks; k++) {
+        uint32_t r = (k + 1) % comm->now.ranks;
+        uint32_t met = comm->now.at[r];
         enum peer_state state =
-            r == comm->rank || !here(comm, r) ? PEER_RUNS : peer_look(comm->peers[r].pid);
-        comm->stopped[r] = state == PEER_STOPPED ? comm->stopped[r] + 1 : 0;
-        if (state == PEER_GONE || comm->stopped[r] >= PEER_STOPPED_LOOKS) {
-            snprintf(why, sizeof why, "rank %u (%s) %s", r, comm->texts[r],
+            r == comm->now.rank || !here(comm, r) ? PEER_RUNS : peer_look(&comm->peers[met]);
+        peer_count_stopped(state, &comm->stopped[met]);
+        if (state == PEER_GONE || comm->stopped[met] >= PEER_STOPPED_LOOKS) {
+            snprintf(why, sizeof why, "rank %u (%s) %s", met, comm->texts[met],
                      state == PEER_GONE ? "has ended" : "is stopped and does not answer");
             return lose(comm, why);
         }
@@ -99,16 +109,16 @@ static bool look_at_peers(struct grt_comm *comm) {
 static bool test(struct grt_comm *comm, bool *over) {
     if (comm->window) {
         *over = comm->joins ? team_rests(comm->team) : window_all_came(comm->window, comm->lane);
-        return true;
+        return *over || !window_left(comm->window);
     }
     return comm->transport.test(comm->transport.self, over);
 }
 
 // Of an exchange of so many bytes of each rank.
-static bool wait_over(struct grt_comm *comm, uint64_t each) {
+bool comm_wait(struct grt_comm *comm, uint64_t each) {
     const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
     double begun = grt_seconds(), looked = begun, asked = 0;
-    double busy = BUSY_SECONDS + (double)each * comm->ranks / BUSY_BYTES;
+    double busy = BUSY_SECONDS + (double)each * comm->now.ranks / BUSY_BYTES;
     for (;;) {
         bool over = false;
         if (!test(comm, &over)) {
@@ -145,7 +155,7 @@ static bool wait_over(struct grt_comm *comm, uint64_t each) {
 bool comm_come(struct grt_comm *comm, uint32_t lane) {
     comm->lane = lane;
     window_come(comm->window, lane);
-    return wait_over(comm, 0);
+    return comm_wait(comm, 0);
 }
 
 bool comm_join(struct grt_comm *comm) {
@@ -153,7 +163,7 @@ bool comm_join(struct grt_comm *comm) {
     comm->joins = true;
     // Whoever is gone, the team comes to an end: it is told so.
     while (!team_rests(comm->team)) {
-        good = (comm->lost || wait_over(comm, 0)) && good;
+        good = (comm->lost || comm_wait(comm, 0)) && good;
     }
     comm->joins = false;
     return good && !comm->lost;
@@ -163,12 +173,12 @@ static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
     uint64_t room = window_room(comm->window);
     for (uint64_t at = 0; at < each; at += room) {
         size_t bytes = each - at < room ? each - at : room;
-        memcpy(window_own(comm->window, 0), all + comm->rank * each + at, bytes);
+        memcpy(window_own(comm->window, 0), all + comm->now.rank * each + at, bytes);
         if (!comm_come(comm, 0)) {
             return false;
         }
-        for (uint32_t r = 0; r < comm->ranks; r++) {
-            if (r != comm->rank) {
+        for (uint32_t r = 0; r < comm->now.ranks; r++) {
+            if (r != comm->now.rank) {
                 memcpy(all + r * each + at, window_box(comm->window, 0, r), bytes);
             }
         }
@@ -177,13 +187,7 @@ static bool gather_boxes(struct grt_comm *comm, char *all, uint64_t each) {
     return true;
 }
 
-bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
-    if (!all && each > 0) {
-        return grt_fail(GRT_INVALID, "grt_comm_gather: no memory");
-    }
-    if (!comm || comm->ranks == 1) {
-        return true;
-    }
+bool comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
     if (comm->lost) {
         return false;
     }
@@ -191,8 +195,28 @@ bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
         return gather_boxes(comm, all, each);
     }
     return comm->transport.gather(comm->transport.self, all, each)
-               ? wait_over(comm, each)
+               ? comm_wait(comm, each)
                : lose(comm, "an exchange between ranks could not be begun");
+}
+
+bool grt_comm_gather(struct grt_comm *comm, void *all, uint64_t each) {
+    if (!all && each > 0) {
+        return grt_fail(GRT_INVALID, "grt_comm_gather: no memory");
+    }
+    if (!comm || comm->now.ranks == 1) {
+        return true;
+    }
+    if (!comm->outlive) {
+        return comm_gather(comm, all, each);
+    }
+    if (comm->lost || comm_outlive_due(comm)) {
+        return false;
+    }
+    uint64_t bytes = comm->now.ranks * each;
+    comm->outlive->bears = true;
+    bool good = comm_gather(comm, all, each);
+    comm->outlive->bears = false;
+    return good ? comm_outlive_keep(comm, all, bytes) : comm_outlive_go_on(comm, all, bytes);
 }
 
 bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each) {
@@ -200,7 +224,7 @@ bool comm_spread(struct grt_comm *comm, const void *out, void *in, uint64_t each
         return false;
     }
     return comm->transport.spread(comm->transport.self, out, in, each)
-               ? wait_over(comm, each)
+               ? comm_wait(comm, each)
                : lose(comm, "an exchange between ranks could not be begun");
 }
 
@@ -211,19 +235,19 @@ bool grt_comm_vote(struct grt_comm *comm) {
     if (!comm) {
         return true;
     }
-    if (comm->ranks == 1) {
+    if (comm->now.ranks == 1) {
         comm->stop |= comm->wanted;
         return true;
     }
-    if (!comm_scratch(comm, comm->ranks * sizeof *bits)) {
+    if (!comm_scratch(comm, comm->now.ranks * sizeof *bits)) {
         return false;
     }
     bits = comm->scratch;
-    bits[comm->rank] = comm->wanted;
+    bits[comm->now.rank] = comm->wanted;
     if (!grt_comm_gather(comm, bits, sizeof *bits)) {
         return false;
     }
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    for (uint32_t r = 0; r < comm->now.ranks; r++) {
         comm->stop |= bits[r];
     }
     return true;
@@ -233,13 +257,13 @@ bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
     if (!data) {
         return grt_fail(GRT_INVALID, "grt_comm_lead: no data");
     }
-    if (!comm || comm->ranks == 1) {
+    if (!comm || comm->now.ranks == 1) {
         return true;
     }
-    if (!comm_scratch(comm, comm->ranks * bytes)) {
+    if (!comm_scratch(comm, comm->now.ranks * bytes)) {
         return false;
     }
-    memcpy((char *)comm->scratch + comm->rank * bytes, data, bytes);
+    memcpy((char *)comm->scratch + comm->now.rank * bytes, data, bytes);
     if (!grt_comm_gather(comm, comm->scratch, bytes)) {
         return false;
     }
@@ -248,21 +272,21 @@ bool grt_comm_lead(struct grt_comm *comm, void *data, uint64_t bytes) {
 }
 
 bool grt_comm_all(struct grt_comm *comm, const char *what, bool good) {
-    if (!comm || comm->ranks == 1) {
+    if (!comm || comm->now.ranks == 1) {
         return good;
     }
-    if (!comm_scratch(comm, comm->ranks)) {
+    if (!comm_scratch(comm, comm->now.ranks)) {
         return false;
     }
     char *words = comm->scratch;
-    words[comm->rank] = (char)good;
+    words[comm->now.rank] = (char)good;
     if (!grt_comm_gather(comm, words, 1)) {
         return false;
     }
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    for (uint32_t r = 0; r < comm->now.ranks; r++) {
         if (!words[r]) {
-            return r != comm->rank && good
-                       ? grt_fail(GRT_CONFIG, "rank %u (%s) %s", r, comm->texts[r], what)
+            return r != comm->now.rank && good
+                       ? grt_fail(GRT_CONFIG, "rank %u (%s) %s", r, grt_comm_who(comm, r), what)
                        : false;
         }
     }
@@ -290,13 +314,13 @@ bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
         uint64_t length, digest;
         char text[240];
     };
-    if (!comm || comm->ranks == 1) {
+    if (!comm || comm->now.ranks == 1) {
         return true;
     }
-    if (!comm_scratch(comm, comm->ranks * sizeof(struct said))) {
+    if (!comm_scratch(comm, comm->now.ranks * sizeof(struct said))) {
         return false;
     }
-    struct said *all = comm->scratch, *own = &all[comm->rank];
+    struct said *all = comm->scratch, *own = &all[comm->now.rank];
     memset(own, 0, sizeof *own);
     own->length = strlen(text);
     own->digest = digest_of(text, own->length);
@@ -304,12 +328,13 @@ bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
     if (!grt_comm_gather(comm, all, sizeof *all)) {
         return false;
     }
-    for (uint32_t r = 1; r < comm->ranks; r++) {
+    for (uint32_t r = 1; r < comm->now.ranks; r++) {
         if (memcmp(&all[r], &all[0], sizeof *all) != 0) {
             bool behind = strcmp(all[r].text, all[0].text) == 0;
             return grt_fail(GRT_CONFIG, "rank %u (%s) differs in its %s from rank 0%s: '%s'%s%s%s",
-                            r, comm->texts[r], what, behind ? ", further on than is shown" : "",
-                            all[r].text, behind ? "" : " and not '", behind ? "" : all[0].text,
+                            r, grt_comm_who(comm, r), what,
+                            behind ? ", further on than is shown" : "", all[r].text,
+                            behind ? "" : " and not '", behind ? "" : all[0].text,
                             behind ? "" : "'");
         }
     }
@@ -318,25 +343,25 @@ bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text) {
 
 bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const void *data,
                    uint64_t bytes) {
-    if (!comm || comm->ranks == 1) {
+    if (!comm || comm->now.ranks == 1) {
         return true;
     }
     uint64_t *digests;
-    if (!comm_scratch(comm, comm->ranks * sizeof *digests)) {
+    if (!comm_scratch(comm, comm->now.ranks * sizeof *digests)) {
         return false;
     }
     digests = comm->scratch;
-    digests[comm->rank] = digest_of(data, bytes);
+    digests[comm->now.rank] = digest_of(data, bytes);
     if (!grt_comm_gather(comm, digests, sizeof *digests)) {
         return false;
     }
-    for (uint32_t r = 1; r < comm->ranks; r++) {
+    for (uint32_t r = 1; r < comm->now.ranks; r++) {
         if (digests[r] != digests[0]) {
             return grt_fail(
                 GRT_IO,
                 "step %llu: rank %u (%s) has other %s than rank 0 (%s): they began with "
                 "others, or one of these devices computes the update in another way",
-                (unsigned long long)step, r, comm->texts[r], what, comm->texts[0]);
+                (unsigned long long)step, r, grt_comm_who(comm, r), what, grt_comm_who(comm, 0));
         }
     }
     return true;
@@ -346,6 +371,8 @@ bool grt_comm_same(struct grt_comm *comm, const char *what, uint64_t step, const
 
 static void forget(struct grt_comm **comm) {
     struct grt_comm *c = *comm;
+    comm_outlive_destroy(c);
+    free(c->now.at);
     free(c->peers);
     free(c->stopped);
     free(c->texts);
@@ -358,26 +385,26 @@ static void forget(struct grt_comm **comm) {
 }
 
 // Shared memory where all ranks are on one machine, and every one of them sees that of all.
-static bool look_out(struct grt_comm *comm, const struct grt_comm_desc *desc) {
-    bool good = comm->ranks > 1 && !desc->messages;
-    uint32_t lanes = desc->threads > 0 ? desc->threads : team_size(comm->ranks);
+bool comm_look_out(struct grt_comm *comm) {
+    bool good = comm->now.ranks > 1 && !comm->messages;
+    uint32_t lanes = comm->threads > 0 ? comm->threads : team_size(comm->now.ranks);
     lanes = lanes < WINDOW_LANES ? lanes : WINDOW_LANES;
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    for (uint32_t r = 0; r < comm->now.ranks; r++) {
         good = good && here(comm, r);
     }
-    struct window *window = good ? window_create(comm->rank, comm->ranks) : NULL;
-    struct window_key *keys = calloc(comm->ranks + 1u, sizeof *keys);
-    char *seen = calloc(comm->ranks + 1u, sizeof *seen);
+    struct window *window = good ? window_create(comm->now.rank, comm->now.ranks) : NULL;
+    struct window_key *keys = calloc(comm->now.ranks + 1u, sizeof *keys);
+    char *seen = calloc(comm->now.ranks + 1u, sizeof *seen);
     bool met = keys && seen;
     if (met) {
-        keys[comm->rank] = window_key(window);
-        met = grt_comm_gather(comm, keys, sizeof *keys);
-        seen[comm->rank] = (char)(met && window_open(window, keys) ? lanes : 0);
-        met = met && grt_comm_gather(comm, seen, sizeof *seen);
+        keys[comm->now.rank] = window_key(window);
+        met = comm_gather(comm, keys, sizeof *keys);
+        seen[comm->now.rank] = (char)(met && window_open(window, keys) ? lanes : 0);
+        met = met && comm_gather(comm, seen, sizeof *seen);
     } else {
-        grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+        grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->now.ranks);
     }
-    for (uint32_t r = 0; met && r < comm->ranks; r++) {
+    for (uint32_t r = 0; met && r < comm->now.ranks; r++) {
         good = good && seen[r];
         lanes = (uint32_t)seen[r] < lanes ? (uint32_t)seen[r] : lanes;
     }
@@ -396,13 +423,13 @@ static bool look_out(struct grt_comm *comm, const struct grt_comm_desc *desc) {
 
 // Builds whose exchanges differ do not begin.
 static bool greet(struct grt_comm *comm) {
-    struct peer_hello *all = calloc(comm->ranks, sizeof *all);
+    struct peer_hello *all = calloc(comm->now.ranks, sizeof *all);
     if (!all) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->now.ranks);
     }
-    peer_greet(&all[comm->rank]);
-    bool good = grt_comm_gather(comm, all, sizeof *all);
-    for (uint32_t r = 1; good && r < comm->ranks; r++) {
+    peer_greet(&all[comm->now.rank]);
+    bool good = comm->now.ranks == 1 || comm_gather(comm, all, sizeof *all);
+    for (uint32_t r = 1; good && r < comm->now.ranks; r++) {
         const struct peer_hello *one = &all[r];
         if (memcmp(one->magic, all->magic, sizeof one->magic) != 0 ||
             one->protocol != all->protocol) {
@@ -421,34 +448,41 @@ static bool greet(struct grt_comm *comm) {
 static bool meet(struct grt_comm *comm, const struct grt_comm_desc *desc) {
     char why[GRT_TRANSPORT_WHY] = "";
     if (!desc->alone &&
-        !comm->transport.start(comm->transport.self, &comm->rank, &comm->ranks, why)) {
+        !comm->transport.start(comm->transport.self, &comm->now.rank, &comm->now.ranks, why)) {
         return grt_fail(GRT_UNSUPPORTED, "%s: %s", comm->transport.name, why);
     }
-    if (comm->ranks > GRT_MAX_RANKS) {
+    if (comm->now.ranks > GRT_MAX_RANKS) {
         return grt_fail(GRT_UNSUPPORTED, "%u ranks are more than the %u that are tried",
-                        comm->ranks, GRT_MAX_RANKS);
+                        comm->now.ranks, GRT_MAX_RANKS);
     }
-    comm->peers = calloc(comm->ranks, sizeof *comm->peers);
-    comm->stopped = calloc(comm->ranks, sizeof *comm->stopped);
-    comm->texts = calloc(comm->ranks, sizeof *comm->texts);
-    if (!comm->peers || !comm->stopped || !comm->texts) {
-        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->ranks);
+    comm->met = comm->now.ranks;
+    comm->self = comm->now.rank;
+    comm->now.at = calloc(comm->met, sizeof *comm->now.at);
+    comm->peers = calloc(comm->now.ranks, sizeof *comm->peers);
+    comm->stopped = calloc(comm->now.ranks, sizeof *comm->stopped);
+    comm->texts = calloc(comm->now.ranks, sizeof *comm->texts);
+    if (!comm->now.at || !comm->peers || !comm->stopped || !comm->texts) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u ranks", comm->now.ranks);
     }
-    peer_describe(&comm->peers[comm->rank], desc->device);
+    peer_describe(&comm->peers[comm->now.rank], desc->device);
     // Nobody is known yet: a rank that does not come is the launcher's to find.
-    struct peer own = comm->peers[comm->rank];
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    struct peer own = comm->peers[comm->now.rank];
+    for (uint32_t r = 0; r < comm->now.ranks; r++) {
         comm->peers[r] = own;
+        comm->now.at[r] = r;
     }
-    if (!greet(comm) || !grt_comm_gather(comm, comm->peers, sizeof *comm->peers)) {
+    if (!greet(comm) || (comm->met > 1 && !comm_gather(comm, comm->peers, sizeof *comm->peers))) {
         return false;
     }
-    for (uint32_t r = 0; r < comm->ranks; r++) {
+    for (uint32_t r = 0; r < comm->now.ranks; r++) {
         const struct peer *p = &comm->peers[r];
         snprintf(comm->texts[r], sizeof *comm->texts, "%.95s, process %d on %.63s", p->device,
                  (int)p->pid, p->host);
     }
-    return grt_comm_agree(comm, "version of gpurt", own.version) && look_out(comm, desc);
+    // A rank that is lost while they meet is the end.
+    return grt_comm_agree(comm, "version of gpurt", own.version) &&
+           (comm->met == 1 || comm_look_out(comm)) &&
+           (!desc->outlive || comm->met == 1 || comm_outlive_create(comm));
 }
 
 struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
@@ -470,7 +504,9 @@ struct grt_comm *grt_comm_start(const struct grt_comm_desc *desc) {
         grt_fail(GRT_NO_MEMORY, "no host memory for ranks");
         return NULL;
     }
-    comm->ranks = 1;
+    comm->now.ranks = 1;
+    comm->messages = desc->messages;
+    comm->threads = desc->threads;
     comm->stop_asked = desc->stop;
     comm->silent = desc->silent > 0 ? desc->silent : GRT_COMM_SILENT_SECONDS;
     if (transport) {
@@ -488,7 +524,7 @@ static void wait_for_first(const struct grt_comm *comm) {
     const struct timespec nap = {.tv_nsec = 20000000};
     double begun = grt_seconds(), save = fmax(SAVE_SECONDS, comm->silent / 10);
     double most = comm->stop != 0 ? save : FAIL_SECONDS;
-    while (comm->rank > 0 && here(comm, 0) && peer_look(comm->peers[0].pid) == PEER_RUNS &&
+    while (comm->now.rank > 0 && here(comm, 0) && peer_look(peer_of(comm, 0)) == PEER_RUNS &&
            grt_seconds() - begun < most) {
         nanosleep(&nap, NULL);
     }
@@ -498,8 +534,9 @@ void grt_comm_end(struct grt_comm **comm, bool good) {
     if (!comm || !*comm) {
         return;
     }
-    if ((*comm)->ranks > 1) {
+    if ((*comm)->met > 1) {
         if (good && !(*comm)->lost) {
+            comm_outlive_part(*comm);
             (*comm)->transport.end((*comm)->transport.self);
         } else {
             wait_for_first(*comm);

@@ -70,7 +70,7 @@ static bool plan_made_for(const struct comm_plan *p, const uint32_t *leaves, uin
 // `leaves` of each rank; NULL: one.
 static bool make_plan(struct grt_comm *comm, const uint32_t *leaves) {
     struct comm_plan *p = &comm->plan;
-    uint32_t ranks = comm->ranks, first = 0, blocks = 0;
+    uint32_t ranks = comm->now.ranks, first = 0, blocks = 0;
     if (plan_made_for(p, leaves, ranks)) {
         return true;
     }
@@ -125,10 +125,10 @@ static void sum_tree(const struct comm_plan *plan, float *all, uint64_t pitch, u
 static void fill_slices(const struct grt_comm *comm, const float *numbers, uint64_t count,
                         uint64_t slice, float *out) {
     const struct comm_plan *p = &comm->plan;
-    memset(out, 0, comm->ranks * p->most * slice * sizeof *out);
-    for (uint32_t r = 0; r < comm->ranks && r * slice < count; r++) {
+    memset(out, 0, comm->now.ranks * p->most * slice * sizeof *out);
+    for (uint32_t r = 0; r < comm->now.ranks && r * slice < count; r++) {
         uint64_t left = count - r * slice, n = left < slice ? left : slice;
-        for (uint32_t k = 0; k < p->each[comm->rank]; k++) {
+        for (uint32_t k = 0; k < p->each[comm->now.rank]; k++) {
             memcpy(out + (r * p->most + k) * slice, numbers + k * count + r * slice,
                    n * sizeof *out);
         }
@@ -138,7 +138,7 @@ static void fill_slices(const struct grt_comm *comm, const float *numbers, uint6
 // Each rank gets one slice of all, sums it, and all get the sums.
 static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, uint64_t count) {
     const struct comm_plan *p = &comm->plan;
-    uint32_t ranks = comm->ranks;
+    uint32_t ranks = comm->now.ranks;
     uint64_t slice = (count + ranks - 1) / ranks, room = slice * ranks;
     if (!comm_scratch(comm, (2 * p->most + 1) * room * sizeof(float))) {
         return false;
@@ -152,7 +152,7 @@ static bool sum_slices(struct grt_comm *comm, const float *numbers, float *sum, 
         return false;
     }
     sum_tree(p, theirs, slice, slice);
-    memcpy(all + comm->rank * slice, theirs, slice * sizeof(float));
+    memcpy(all + comm->now.rank * slice, theirs, slice * sizeof(float));
     if (!grt_comm_gather(comm, all, slice * sizeof(float))) {
         return false;
     }
@@ -211,7 +211,7 @@ static void sum_ranks(const struct run *run, uint64_t at, float *sum, uint64_t c
     float *blocks = run->blocks;
     for (uint64_t first = 0; first < count; first += BLOCK) {
         uint64_t n = count - first < BLOCK ? count - first : BLOCK;
-        for (uint32_t r = 0; r < comm->ranks; r++) {
+        for (uint32_t r = 0; r < comm->now.ranks; r++) {
             const float *box = window_box(comm->window, run->lane, r);
             for (uint32_t k = 0; k < plan->each[r]; k++) {
                 memcpy(blocks + ((uint64_t)r * plan->most + k) * BLOCK, box + k * room + at + first,
@@ -229,21 +229,21 @@ static bool sum_run(const struct run *run) {
     const struct grt_comm *comm = run->comm;
     struct window *window = comm->window;
     const uint64_t most = box_room(comm);
-    const uint64_t ranks = comm->ranks > 1 ? comm->ranks : 1;
+    const uint64_t ranks = comm->now.ranks > 1 ? comm->now.ranks : 1;
     for (uint64_t at = 0; at < run->count; at += most) {
         uint64_t n = run->count - at < most ? run->count - at : most;
-        uint64_t slice = (n + ranks - 1) / ranks, first = comm->rank * slice;
+        uint64_t slice = (n + ranks - 1) / ranks, first = comm->now.rank * slice;
         uint64_t end = first + slice < n ? first + slice : n;
         float *own = window_own(window, run->lane), *sum = run->sum + at;
-        for (uint32_t k = 0; k < comm->plan.each[comm->rank]; k++) {
+        for (uint32_t k = 0; k < comm->plan.each[comm->now.rank]; k++) {
             memcpy(own + k * most, run->numbers + k * run->pitch + at, n * sizeof *own);
         }
         if (!come(run)) {
             return false;
         }
-        if (comm->ranks == 2 && comm->plan.most == 1) {
+        if (comm->now.ranks == 2 && comm->plan.most == 1) {
             add_two(sum, window_box(window, run->lane, 0), window_box(window, run->lane, 1), n);
-        } else if (comm->ranks == 2) {
+        } else if (comm->now.ranks == 2) {
             sum_ranks(run, 0, sum, n);
         } else {
             if (first < end) {
@@ -252,7 +252,7 @@ static bool sum_run(const struct run *run) {
             if (!come(run)) {
                 return false;
             }
-            for (uint32_t r = 0; r < comm->ranks && r * slice < n; r++) {
+            for (uint32_t r = 0; r < comm->now.ranks && r * slice < n; r++) {
                 const float *box = window_box(window, run->lane, r);
                 uint64_t left = n - r * slice;
                 memcpy(sum + r * slice, box + r * slice,
@@ -276,7 +276,7 @@ static bool sum_boxes(struct grt_comm *comm, const float *numbers, float *sum, u
     struct run runs[WINDOW_LANES];
     uint32_t lanes = window_lanes(comm->window);
     lanes = count / LANE_LEAST < lanes ? 1 : lanes;
-    uint64_t blocks = (uint64_t)comm->ranks * comm->plan.most * BLOCK;
+    uint64_t blocks = (uint64_t)comm->now.ranks * comm->plan.most * BLOCK;
     if (!comm_scratch(comm, lanes * blocks * sizeof(float))) {
         return false;
     }

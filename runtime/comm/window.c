@@ -30,7 +30,8 @@ struct lane {
 struct head {
     uint32_t magic, rank;
     uint64_t token;
-    char apart[112];
+    _Atomic uint32_t left;  // comes no more
+    char apart[108];
     struct lane lanes[WINDOW_LANES];
 };
 _Static_assert(sizeof(struct head) <= HEAD, "the boxes begin behind the head");
@@ -223,6 +224,18 @@ bool window_all_came(struct window *w, uint32_t lane) {
         }
     }
     return true;
+}
+
+void window_leave(struct window *w) {
+    atomic_store(&w->heads[w->rank]->left, 1);
+}
+
+bool window_left(const struct window *w) {
+    bool left = false;
+    for (uint32_t r = 0; r < w->ranks; r++) {
+        left = left || atomic_load(&w->heads[r]->left) != 0;
+    }
+    return left;
 }
 
 void window_turn(struct window *w, uint32_t lane) {

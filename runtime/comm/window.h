@@ -52,6 +52,9 @@ const void *window_box(const struct window *window, uint32_t lane, uint32_t rank
 void window_come(struct window *window, uint32_t lane);
 // Whether all have come as often; waits a little for one that has not.
 bool window_all_came(struct window *window, uint32_t lane);
+// This rank comes no more: others wait in vain.
+void window_leave(struct window *window);
+bool window_left(const struct window *window);
 // Behind the last time that all came for an exchange: the next one has the other box.
 void window_turn(struct window *window, uint32_t lane);
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "loader_parts.h"
 
 #define MOST_THREADS 256
@@ -37,8 +38,8 @@ struct grt_copier *grt_copier_create(const struct grt_loader *loader) {
         c->source_batches < loader->per_epoch ? c->source_batches : loader->per_epoch;
     c->source_batches = c->source_batches > 0 ? c->source_batches : 1;
     c->slots = loader->slot_count;
-    c->source = malloc(c->source_batches * c->batch_bytes);
-    c->places = malloc(c->slots * c->batch_bytes);
+    c->source = grt_pages_alloc(c->source_batches * c->batch_bytes);
+    c->places = grt_pages_alloc(c->slots * c->batch_bytes);
     if (!c->source || !c->places) {
         grt_copier_destroy(&c);
         grt_fail(GRT_NO_MEMORY, "no host memory to measure memcpy()");

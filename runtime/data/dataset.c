@@ -132,7 +132,9 @@ static bool match_targets(struct grt_dataset *data, const struct grt_dataset_des
         if (desc->class_targets && i < aims &&
             (aims - data->input_count > 1 || width > 1 ||
              grt_element_is_float(array->element.type))) {
-            return bad(data, "cannot be a class: one integer a row is wanted, in one data set",
+            return bad(data,
+                       "cannot be a class: one integer a row is wanted, in one data set; `gpurt "
+                       "train supervised` with loss=mse learns numbers",
                        array);
         }
     }

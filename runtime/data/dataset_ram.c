@@ -6,14 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/pages.h"
 #include "dataset_parts.h"
 
 #define BLOCK 4096  // rows that a thread reads at once
 #define MOST_THREADS 64
-#define HUGE_PAGE (2u << 20)
 
 struct filling {
     struct grt_dataset *data;
@@ -131,14 +130,9 @@ bool grt_rows_fit(const struct grt_dataset *data, char why[GRT_CACHE_WHY]) {
     return false;
 }
 
-// Zeros, in large pages where the system has them: rows are drawn from all over, and each page that
-// the processor has to look up costs as much as a row of 100 bytes.
+// Zeros, in large pages: rows are drawn from all over.
 static unsigned char *allocate(uint64_t bytes) {
-    uint64_t size = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    unsigned char *memory = size < SIZE_MAX ? aligned_alloc(HUGE_PAGE, size) : NULL;
-    if (memory && bytes >= HUGE_PAGE) {
-        madvise(memory, size, MADV_HUGEPAGE);
-    }
+    unsigned char *memory = grt_pages_alloc(bytes);
     if (memory) {
         memset(memory, 0, bytes);
     }

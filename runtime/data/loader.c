@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "loader_parts.h"
 #include "timeline/timeline.h"
 
@@ -75,11 +76,7 @@ static bool create_slot(struct grt_loader *loader, struct grt_slot *slot) {
             desc->dev, grt_buf_desc(.size = bytes, .kind = GRT_BUF_UPLOAD, .label = "batches"));
         host = slot->buf ? grt_buf_host(slot->buf) : NULL;
     } else {
-        slot->memory = aligned_alloc(SLOT_ALIGN, bytes);
-        host = slot->memory;
-        if (!host) {
-            grt_fail(GRT_NO_MEMORY, "no host memory for a batch of %.1f MB", (double)bytes / 1e6);
-        }
+        host = loader->memory + (slot - loader->slots) * (ptrdiff_t)bytes;
     }
     if (!host) {
         return false;
@@ -102,6 +99,12 @@ static bool create_slots(struct grt_loader *loader) {
     loader->slots = calloc(loader->slot_count, sizeof *loader->slots);
     if (!loader->slots) {
         return grt_fail(GRT_NO_MEMORY, "no host memory for a loader");
+    }
+    uint64_t bytes = loader->x_bytes + loader->y_bytes;
+    loader->memory = desc->pin ? NULL : grt_pages_alloc(loader->slot_count * bytes);
+    if (!desc->pin && !loader->memory) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for %u batches of %.1f MB",
+                        loader->slot_count, (double)bytes / 1e6);
     }
     for (uint32_t i = 0; i < loader->slot_count; i++) {
         if (!create_slot(loader, &loader->slots[i])) {
@@ -215,7 +218,6 @@ void grt_loader_destroy(struct grt_loader **loader) {
     grt_loader_unbind(l);
     for (uint32_t i = 0; l->slots && i < l->slot_count; i++) {
         grt_buf_destroy(&l->slots[i].buf);
-        free(l->slots[i].memory);
     }
     grt_loader_off_device(l);
     if (l->kept_rows) {
@@ -227,6 +229,7 @@ void grt_loader_destroy(struct grt_loader **loader) {
     pthread_cond_destroy(&l->freed);
     free(l->drawn);
     free(l->slots);
+    free(l->memory);
     free(l);
 }
 

@@ -26,7 +26,6 @@ struct grt_slot {
     bool given;           // the caller has it; nobody else looks at this
     uint64_t number;      // of its batch, counted through all epochs
     struct grt_buf *buf;  // pin; else NULL
-    void *memory;         // plain; NULL with buf
     float *x;
     uint32_t *y;
     struct grt_fault fault;      // of a batch that could not be made
@@ -43,6 +42,7 @@ struct grt_loader {
     uint64_t y_bytes;
     uint32_t slot_count;
     struct grt_slot *slots;
+    unsigned char *memory;      // of all slots; NULL with pin
     struct grt_reader *reader;  // workers 0
     uint64_t *drawn;            // workers 0: row numbers of a batch
     bool kept_rows;             // holds a share of the rows kept in memory

@@ -56,6 +56,16 @@ static void account_drop(struct grt_mem_use *use, uint64_t size) {
     use->buffers -= 1;
 }
 
+// The share of the device's memory that may be taken.
+static uint64_t share_of(const struct grt_dev *dev) {
+    return (uint64_t)((double)dev->info.caps.memory * dev->desc.mem_fraction);
+}
+
+uint64_t grt_dev_mem_most(const struct grt_dev *dev) {
+    uint64_t share = dev ? share_of(dev) : 0, limit = dev ? dev->desc.mem_limit : 0;
+    return limit > 0 && (share == 0 || limit < share) ? limit : share;
+}
+
 uint64_t grt_dev_mem_left(struct grt_dev *dev) {
     if (!dev) {
         return 0;
@@ -66,7 +76,7 @@ uint64_t grt_dev_mem_left(struct grt_dev *dev) {
     if (unused > 0) {
         left = (uint64_t)((double)unused * dev->desc.mem_fraction);
     } else {
-        uint64_t budget = (uint64_t)((double)dev->info.caps.memory * dev->desc.mem_fraction);
+        uint64_t budget = share_of(dev);
         left = budget > total->current ? budget - total->current : 0;
     }
     if (dev->desc.mem_limit > 0) {

@@ -32,6 +32,9 @@ GRT_API struct grt_archive *grt_checkpoint_load(const char *path);
 struct grt_checkpoint_dir {
     const char *dir;  // made when missing
     uint32_t keep;    // newest files that stay; 0: all
+    // A second name for what is saved, in the folder, or NULL. Where the file system has no such
+    // names, or a file of other permissions has that one, it is not made.
+    const char *twin;
 };
 // Saves as the checkpoint of a step and removes the oldest ones beyond `keep`, and what killed
 // processes left half written.

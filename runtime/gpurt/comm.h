@@ -14,6 +14,11 @@
 // A rank that ends, is killed or is stopped is found out by the others on its machine while they
 // wait for it, within 3 seconds. Then the exchange fails, every later one fails at once, and
 // grt_comm_stop() has GRT_STOP_LOST: what was learnt before is saved, and the run can be resumed.
+//
+// Where the transport outlives ranks (transport.h) and the desc asks for it, those that are left go
+// on: one exchange fails, the same one on all of them, and behind it they have numbers anew. Who
+// calls sees by grt_comm_losses() that it has to begin again what it was about to exchange. It says
+// by grt_comm_bear() from where on it can.
 #ifndef GRT_COMM_H
 #define GRT_COMM_H
 
@@ -50,6 +55,8 @@ struct grt_comm_desc {
     // Threads that sum beside each other where all ranks are on one machine; 0: as many as there
     // are cores for. The bits are the same.
     uint32_t threads;
+    // A rank that is lost is no end: see above. Every rank says the same.
+    bool outlive;
     // By the transport, also where all ranks are on one machine: without it they exchange through
     // memory that they share there. Every rank says the same; the bits are the same.
     bool messages;
@@ -69,6 +76,15 @@ GRT_API uint32_t grt_comm_rank(const struct grt_comm *comm);
 GRT_API uint32_t grt_comm_ranks(const struct grt_comm *comm);
 // "vulkan:0, process 4711 on node3"; NULL past the last.
 GRT_API const char *grt_comm_who(const struct grt_comm *comm, uint32_t rank);
+
+// How often ranks went on without others, and whom they lost the last time: "rank 1 (...) has
+// ended". The first changes with the exchange that fails, on all ranks alike. Of NULL: 0 and "".
+GRT_API uint32_t grt_comm_losses(const struct grt_comm *comm);
+GRT_API const char *grt_comm_lost(const struct grt_comm *comm);
+// Before the first step, behind the same exchange on all ranks: from here on who calls can begin
+// again. A rank that is lost before it is the end, with the sentence and GRT_STOP_LOST. False: so
+// is one that is lost later.
+GRT_API bool grt_comm_bear(struct grt_comm *comm);
 
 // All must have the same text, or all fail with the sentence that says who differs in `what`.
 GRT_API bool grt_comm_agree(struct grt_comm *comm, const char *what, const char *text);

@@ -65,6 +65,7 @@ struct grt_caps {
     uint32_t integrated;  // 1: shares the host's memory
     uint32_t compute_units;
     uint32_t subgroup;        // threads that run together
+    uint32_t shuffle;         // Vulkan: one of them can read what another has
     uint32_t vector;          // f32 lanes of a CPU driver's vector registers
     uint32_t max_wg;          // invocations of a workgroup
     uint32_t max_groups[3];   // workgroups of a dispatch, per axis
@@ -203,6 +204,9 @@ GRT_API bool grt_dev_mem_label(const struct grt_dev *dev, uint32_t i, struct grt
 // Bytes that could still be taken: the driver's free memory times mem_fraction, or what mem_limit
 // leaves.
 GRT_API uint64_t grt_dev_mem_left(struct grt_dev *dev);
+// Bytes that may be taken at most, of mem_fraction and mem_limit: the same for as long as the
+// device is open. 0: not known.
+GRT_API uint64_t grt_dev_mem_most(const struct grt_dev *dev);
 
 #ifdef __cplusplus
 }

@@ -49,7 +49,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
 // Tiles of variants whose costs are settings: rows x columns, and what else tells them apart. A
 // setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
-#define GRT_TILES_MMA "128x256 128x128 128x64 64x64 32x32 16x128"
+#define GRT_TILES_MMA "128x256 128x128 128x64 64x64 32x32 16x128 64x64x64 32x64x64"
 #define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x8 128x64x7 64x128x2 64x64x4"
 #define GRT_TILES_WGMMA_48K "128x256 128x128 128x64"
 #define GRT_TILES_SPLIT "64x128 64x64 32x32"
@@ -87,15 +87,16 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "5800 6000 6500 5000 3800 1900 2500", "nanoseconds for beginning and ending a tile")         \
     X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by what they cost")  \
-    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4",                   \
+    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4 3 4",               \
       "workgroups of each of its tiles that a compute unit holds at once")                         \
     X(GEMM_MMA_STEP, "gemm.mma.step", real, GRT_TILES_MMA, 0.001, 1000,                            \
-      "1.2 0.72 0.68 0.44 0.59 0.35",                                                              \
-      "microseconds that so many of each tile take for 32 of k, the first for 64")                 \
+      "1.2 0.72 0.68 0.44 0.59 0.24 0.37 0.34",                                                    \
+      "microseconds that so many of each tile take for 32 of k, the first and the last two for "   \
+      "64")                                                                                        \
     X(GEMM_MMA_ALONE, "gemm.mma.alone", real, GRT_TILES_MMA, 0.001, 1000,                          \
-      "1.2 0.38 0.246 0.164 0.138 0.19", "the same for one alone")                                 \
-    X(GEMM_MMA_ENDS, "gemm.mma.ends", real, GRT_TILES_MMA, 0, 1000, "1.2 0.7 0.3 0.5 0.8 0.5",     \
-      "microseconds for beginning and ending a tile")                                              \
+      "1.2 0.38 0.246 0.164 0.138 0.1 0.17 0.11", "the same for one alone")                        \
+    X(GEMM_MMA_ENDS, "gemm.mma.ends", real, GRT_TILES_MMA, 0, 1000,                                \
+      "1.2 0.7 0.6 0.5 0.8 0.5 0.9 0.9", "microseconds for beginning and ending a tile")           \
     X(GEMM_MMA_RAGGED, "gemm.mma.ragged", real, "bytes_8 bytes_4 bytes_2", 1, 100, "1.3 2 2.5",    \
       "how many times as long a step takes where rows are multiples of so many bytes only")        \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
@@ -140,7 +141,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "bytes of the last cache that c of a product may fill, to stay there for what reads it "     \
       "next")                                                                                      \
     X(GEMM_SCHEDULE, "gemm.schedule", real, "memory cache store read meet", 0.001, 1e9,            \
-      "4200000 16000000 0.103 0.036 2",                                                            \
+      "4200000 16000000 0.103 0.036 1.3",                                                          \
       "what cutting k of a product costs: bytes of memory and of the cache in a "                  \
       "microsecond; microseconds to store and to read 4 KiB of a part, and for parts to meet")     \
     X(STREAM_WG, "stream.wg", whole, "WG", 0, 1024, "256",                                         \

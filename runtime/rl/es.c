@@ -489,18 +489,34 @@ static bool run_timed(const struct grt_es *es, struct es_work *work, struct grt_
     return ok;
 }
 
+// The directions of ranks that are gone are those of the others. Chunks stay as they are: the
+// memory is planned for them.
+static bool deal_anew(struct grt_es *es) {
+    es_work_destroy(&es->iteration);
+    es_work_destroy(&es->evaluation);
+    es_work_destroy(&es->update);
+    return grt_es_share(es) && record(es);
+}
+
 bool grt_es_iterate(struct grt_es *es, struct grt_es_report *report) {
     if (!es || !report) {
         return grt_fail(GRT_INVALID, "grt_es_iterate: no %s", es ? "report" : "learner");
     }
     *report = (struct grt_es_report){0};
-    bool several = grt_comm_ranks(es->desc.comm) > 1;
+    bool several, again;
     double begun = grt_seconds();
     // The update is in the last piece: until then nothing that is learnt has changed.
-    if (!run_timed(es, &es->iteration, report) ||
-        (several && !grt_es_exchange(es, &report->stopped))) {
-        return false;
-    }
+    do {
+        again = false;
+        if (grt_es_thinned(es) && !deal_anew(es)) {
+            return false;
+        }
+        several = grt_comm_ranks(es->desc.comm) > 1;
+        if (!run_timed(es, &es->iteration, report) ||
+            (several && !grt_es_exchange(es, &report->stopped, &again))) {
+            return false;
+        }
+    } while (again);
     if (report->stopped) {
         return true;
     }

@@ -44,6 +44,7 @@ struct grt_es {
     struct es_work iteration, evaluation;
     struct es_work update;           // of several ranks, behind the exchange
     uint32_t first_dir, dir_count;   // that this rank rolls out
+    uint32_t losses;                 // of ranks, when directions were dealt out
     float *exchanged, *all_results;  // of several ranks: blocks of columns, and all of `results`
     bool compared;                   // the weights of all ranks, before the first update
     float *average, *newest;         // with ema, on the host: like theta; newest: room for a copy
@@ -59,9 +60,11 @@ bool grt_es_write(const struct grt_tensor *tensor, const void *data);
 
 // Chooses the directions of this rank. False with the sentence.
 bool grt_es_share(struct grt_es *es);
+// Whether ranks are gone since, and the others go on: directions are to be dealt out anew.
+bool grt_es_thinned(const struct grt_es *es);
 // Behind the rollouts of this rank: all results, of all directions. *stopped: the iteration is
-// given up by all ranks.
-bool grt_es_exchange(struct grt_es *es, bool *stopped);
+// given up by all ranks. *again: a rank is gone, and the others begin it anew.
+bool grt_es_exchange(struct grt_es *es, bool *stopped, bool *again);
 // Behind the update: what the first rank reports, and now and then whether all have its weights.
 bool grt_es_settle(struct grt_es *es, struct grt_es_report *report);
 

@@ -36,6 +36,10 @@ bool grt_es_share(struct grt_es *es) {
         return grt_fail(GRT_CONFIG, "%u ranks have nothing to do with %u directions", ranks,
                         d->num_dirs);
     }
+    es->losses = grt_comm_losses(d->comm);
+    free(es->exchanged);
+    free(es->all_results);
+    es->exchanged = es->all_results = NULL;
     es->first_dir = before(es, rank);
     es->dir_count = before(es, rank + 1) - es->first_dir;
     d->dir_chunk = d->dir_chunk < es->dir_count ? d->dir_chunk : es->dir_count;
@@ -48,6 +52,10 @@ bool grt_es_share(struct grt_es *es) {
         }
     }
     return true;
+}
+
+bool grt_es_thinned(const struct grt_es *es) {
+    return grt_comm_losses(es->desc.comm) != es->losses;
 }
 
 // Between the columns of a rank and its block.
@@ -69,26 +77,35 @@ static bool same_weights(const struct grt_es *es) {
     bool same = numbers && grt_es_read(es->theta, numbers) &&
                 grt_comm_same(comm, "weights", es->done, numbers, bytes);
     free(numbers);
-    return same || (grt_comm_stop(comm) & GRT_STOP_LOST) != 0;
+    return same || (grt_comm_stop(comm) & GRT_STOP_LOST) != 0 || grt_es_thinned(es);
 }
 
-bool grt_es_exchange(struct grt_es *es, bool *stopped) {
+bool grt_es_exchange(struct grt_es *es, bool *stopped, bool *again) {
     struct grt_comm *comm = es->desc.comm;
     if (*stopped || (es->desc.stop && es->desc.stop())) {
         grt_comm_want(comm, GRT_STOP_SIGNAL);
     }
     // Whoever is gone is named; the learner is as before the iteration.
     if (!grt_comm_vote(comm) || grt_comm_stop(comm) != 0) {
-        *stopped = grt_comm_stop(comm) != 0;
-        return *stopped;
+        *again = grt_es_thinned(es);
+        *stopped = grt_comm_stop(comm) != 0 && !*again;
+        return *stopped || *again;
     }
-    if ((!es->compared && !same_weights(es)) || !grt_es_read(es->results, es->all_results)) {
+    if (!es->compared && !same_weights(es)) {
+        return false;
+    }
+    *again = grt_es_thinned(es);
+    if (*again) {
+        return true;
+    }
+    if (!grt_es_read(es->results, es->all_results)) {
         return false;
     }
     es->compared = true;
     move(es, grt_comm_rank(comm), true);
     if (!grt_comm_gather(comm, es->exchanged, block(es) * sizeof *es->exchanged)) {
-        *stopped = true;
+        *again = grt_es_thinned(es);
+        *stopped = !*again;
         return true;
     }
     for (uint32_t rank = 0; rank < grt_comm_ranks(comm); rank++) {

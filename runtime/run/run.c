@@ -29,6 +29,8 @@ struct grt_run *grt_run_create(const struct grt_run_desc *desc) {
     }
     run->desc = *desc;
     run->saved_step = run->left_step = RUN_UNSAVED;
+    run->leads = run_writes(run);
+    run->losses = grt_comm_losses(desc->comm);
     if (!run_keep_check(run)) {
         grt_run_destroy(&run);
     }
@@ -67,6 +69,37 @@ bool run_restore(struct grt_run *run, const struct grt_archive *archive) {
     return true;
 }
 
+static struct grt_runlog *open_log(const struct grt_run *run) {
+    bool writes = run_writes(run);
+    return grt_runlog_create(grt_runlog_desc(.jsonl = writes ? run->desc.log : NULL,
+                                             .tensorboard = writes ? run->desc.tensorboard : NULL));
+}
+
+void run_thin(struct grt_run *run) {
+    struct grt_comm *comm = run->desc.comm;
+    char text[480];
+    if (run->losses == grt_comm_losses(comm)) {
+        return;
+    }
+    run->losses = grt_comm_losses(comm);
+    bool heir = run_writes(run) && !run->leads;
+    if (heir) {
+        run->leads = true;
+        struct grt_runlog *log = open_log(run);
+        if (log) {
+            grt_runlog_destroy(&run->log);
+            run->log = log;
+        }
+        run_keep_take_over(run);
+    }
+    snprintf(text, sizeof text, "%s; the run goes on with %u rank%s%s", grt_comm_lost(comm),
+             grt_comm_ranks(comm), grt_comm_ranks(comm) == 1 ? "" : "s",
+             heir ? ", and this one writes log and checkpoints" : "");
+    if (run_writes(run)) {
+        grt_run_say(run, GRT_RUN_NEWS_FAULT, text);
+    }
+}
+
 bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     struct grt_archive *newest = NULL;
     if (!run || !start || !start->trainer) {
@@ -95,17 +128,15 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     }
     grt_archive_destroy(&newest);
     run->start_step = run->place.step;
-    bool writes = run_writes(run);
-    run->log = good ? grt_runlog_create(
-                          grt_runlog_desc(.jsonl = writes ? run->desc.log : NULL,
-                                          .tensorboard = writes ? run->desc.tensorboard : NULL))
-                    : NULL;
+    run->log = good ? open_log(run) : NULL;
     // All have read the checkpoint before the first rank may replace it.
     char step[48];
     snprintf(step, sizeof step, "%llu of %llu", (unsigned long long)run->place.step,
              (unsigned long long)run->steps);
-    return grt_comm_all(run->desc.comm, "cannot begin: see its own line", run->log != NULL) &&
+    good = grt_comm_all(run->desc.comm, "cannot begin: see its own line", run->log != NULL) &&
            grt_comm_agree(run->desc.comm, "step to begin with", step);
+    run->bears = good && grt_comm_bear(run->desc.comm);
+    return good;
 }
 
 // ---- what is due ----
@@ -234,11 +265,17 @@ static bool follow(const struct grt_run *run, struct grt_run_row *row, bool *sto
     if (!run->desc.comm || grt_comm_stop(run->desc.comm)) {
         return true;
     }
-    memset(&first, 0, sizeof first);
-    first.score = row->score;
-    first.stopped = *stopped;
-    memcpy(first.numbers, row->numbers, sizeof first.numbers);
-    if (!grt_comm_lead(run->desc.comm, &first, sizeof first)) {
+    bool led = false;
+    // Where a rank is gone and the others go on, the first of these decides.
+    for (uint32_t losses = UINT32_MAX; !led && losses != grt_comm_losses(run->desc.comm);) {
+        losses = grt_comm_losses(run->desc.comm);
+        memset(&first, 0, sizeof first);
+        first.score = row->score;
+        first.stopped = *stopped;
+        memcpy(first.numbers, row->numbers, sizeof first.numbers);
+        led = grt_comm_lead(run->desc.comm, &first, sizeof first);
+    }
+    if (!led) {
         *stopped = true;
         return (grt_comm_stop(run->desc.comm) & GRT_STOP_LOST) != 0;
     }
@@ -296,6 +333,7 @@ static bool mark_begun(struct grt_run *run) {
 
 // What was learnt is brought to the disk.
 static enum grt_ending finish(struct grt_run *run, bool failed) {
+    run_thin(run);
     enum grt_ending ended = ending_of(run);
     // What fails before the first step leaves everything as it was.
     bool moved = run->place.step > run->start_step || !failed, older = false;
@@ -372,6 +410,22 @@ static enum grt_ending loop(struct grt_run *run) {
     return end;
 }
 
+// A checkpoint that was to wait, in case a newer one takes its place, waits no longer. Ranks that
+// outlive others part behind it: where the first is gone meanwhile, the next one saves. Asked to
+// stop they do not wait for each other that long, and the run can be resumed.
+static void keep_last(struct grt_run *run) {
+    struct grt_comm *comm = run->desc.comm;
+    bool together = run->bears && run->ended != GRT_ENDED_FAILED && run->ended != GRT_ENDED_SIGNAL;
+    char saved = 1;
+    run_keep_finish(run);
+    for (uint32_t losses = grt_comm_losses(comm);
+         together && !grt_comm_lead(comm, &saved, 1) && losses != grt_comm_losses(comm);) {
+        losses = grt_comm_losses(comm);
+        run->ended = run->nonfinite ? run->ended : finish(run, false);
+        run_keep_finish(run);
+    }
+}
+
 enum grt_ending grt_run_go(struct grt_run *run) {
     run->ended = ending_of(run);
     // Of no steps at all what there is before the first is kept.
@@ -385,8 +439,7 @@ enum grt_ending grt_run_go(struct grt_run *run) {
     tell_start(run);
     grt_runlog_settings(run->log, run->start.config);
     run->ended = !first ? loop(run) : run_keep_clear(run) ? finish(run, false) : GRT_ENDED_FAILED;
-    // A checkpoint that was to wait, in case a newer one takes its place, waits no longer.
-    run_keep_finish(run);
+    keep_last(run);
     bool lost = run->unmade || run->unwritten || run->best_unmade || run->best_unwritten;
     if (lost && run->ended != GRT_ENDED_NONFINITE) {
         run->ended = GRT_ENDED_FAILED;

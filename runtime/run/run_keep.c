@@ -52,9 +52,17 @@ static bool claim_file(struct grt_run *run) {
     return true;
 }
 
+static struct run_found look_at(const char *path) {
+    struct stat info;
+    bool any = path && stat(path, &info) == 0;
+    return any ? (struct run_found){true, (uint64_t)info.st_dev, (uint64_t)info.st_ino}
+               : (struct run_found){.any = false};
+}
+
 bool run_keep_check(struct grt_run *run) {
     const struct grt_run_desc *d = &run->desc;
     struct stat info;
+    run->found = look_at(d->file);
     if (!run_writes(run)) {
         return true;
     }
@@ -338,6 +346,17 @@ static void hand_over(struct grt_run *run) {
     run_write_begin(w);
 }
 
+void run_keep_take_over(struct grt_run *run) {
+    struct run_found now = look_at(run->desc.file);
+    // Files are made whole and then get their name: another file is this run's.
+    run->written =
+        run->written || (now.any && (!run->found.any || now.device != run->found.device ||
+                                     now.number != run->found.number));
+    // What that rank had not brought to the disk is saved anew. Without a lock it is so too.
+    run->saved_step = run->left_step = RUN_UNSAVED;
+    (void)(run->desc.file ? claim_file(run) : lock_dir(run));
+}
+
 void run_keep_begin(struct grt_run *run) {
     if (run_writes(run)) {
         run_write_begin(&run->writing);
@@ -443,7 +462,13 @@ void run_keep_older(struct grt_run *run) {
 // ---- going back ----
 
 bool grt_run_back(struct grt_run *run, bool *none) {
-    *none = run->saved_step == RUN_UNSAVED;
+    // The first rank alone knows: one that makes no checkpoint takes it for made, and the first may
+    // have had no memory for it.
+    uint64_t step = run->saved_step;
+    if (!grt_comm_lead(run->desc.comm, &step, sizeof step)) {
+        return false;
+    }
+    *none = step == RUN_UNSAVED;
     if (*none) {
         return true;
     }

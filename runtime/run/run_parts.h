@@ -55,12 +55,19 @@ struct grt_run {
     uint64_t begun_step;
     enum grt_ending ended;
     struct grt_runlog *log;
+    bool bears;            // ranks go on where one is lost
+    bool leads;            // this rank writes, or did when it was last looked
+    uint32_t losses;       // of ranks, when that was
     uint64_t spread_step;  // of the newest histograms, and one; 0: none
 
     // Checkpoints.
     struct grt_lock lock;
-    bool earlier;                      // the folder has checkpoints of an earlier run
-    bool written;                      // the file is of this run
+    bool earlier;       // the folder has checkpoints of an earlier run
+    bool written;       // the file is of this run
+    struct run_found {  // it as the run found it
+        bool any;
+        uint64_t device, number;
+    } found;
     bool best_written;                 // and the best one beside it
     uint64_t saved_step;               // of the newest checkpoint of this run, or RUN_UNSAVED
     uint64_t left_step;                // the same, also where what it has is to be saved anew
@@ -86,6 +93,8 @@ static inline bool run_writes(const struct grt_run *run) {
 }
 // Says, once, that there is something to lose.
 void run_announce(struct grt_run *run);
+// Where ranks are gone and the others go on: says so, and the first of these writes from here on.
+void run_thin(struct grt_run *run);
 
 // ---- checkpoints: run_keep.c ----
 
@@ -95,6 +104,8 @@ bool run_keep_check(struct grt_run *run);
 bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
 // Moves the checkpoints of an earlier run out of a folder, before the first of this one.
 bool run_keep_clear(struct grt_run *run);
+// The rank that wrote is gone, and this one is the first now.
+void run_keep_take_over(struct grt_run *run);
 // Has the writer make ready.
 void run_keep_begin(struct grt_run *run);
 // A checkpoint of the present place; `now`: is handed over to the writer, once that has written the

@@ -92,6 +92,7 @@ void run_announce(struct grt_run *run) {
 void grt_run_tell(struct grt_run *run, struct grt_run_row *row) {
     struct grt_runlog_field told[GRT_FIELD_COUNT];
     size_t count = 0;
+    run_thin(run);
     // A signal that comes right behind the row of the first step finds a run that keeps it.
     if (run->place.step != run->start_step) {
         run_announce(run);

@@ -23,11 +23,12 @@ static void note(struct run_file *file, bool good) {
     snprintf(file->why, sizeof file->why, "%s", good ? "" : grt_quiet_error());
 }
 
-static void write_newest(struct run_writing *w) {
+// `twin`: another name for it, or NULL.
+static void write_newest(struct run_writing *w, const char *twin) {
     struct run_file *file = &w->newest;
+    const struct grt_checkpoint_dir dir = {w->dir, w->keep, twin};
     bool before = grt_quiet(true);
-    note(file, w->dir ? grt_checkpoint_store(&(struct grt_checkpoint_dir){w->dir, w->keep},
-                                             file->archive, file->step)
+    note(file, w->dir ? grt_checkpoint_store(&dir, file->archive, file->step)
                       : grt_checkpoint_save(file->archive, file->path));
     grt_quiet(before);
 }
@@ -43,11 +44,8 @@ static void write_best(struct run_writing *w) {
 // The best and the newest of one step are one file with two names. To write it a second time took 5
 // of the 78 ms that 20 epochs took on an H200 (2026-11).
 static void write_both(struct run_writing *w) {
-    write_newest(w);
-    bool before = grt_quiet(true);
-    bool twins = w->newest.good && grt_whole_file_twin(w->newest.path, w->best.path);
-    grt_quiet(before);
-    if (twins) {
+    write_newest(w, w->best.path);
+    if (w->newest.good && grt_whole_file_same(w->newest.path, w->best.path)) {
         note(&w->best, true);
     } else {
         write_best(w);
@@ -79,7 +77,7 @@ static void *write_all(void *context) {
             write_best(w);
         }
         if (w->newest.archive) {
-            write_newest(w);
+            write_newest(w, NULL);
         }
     }
     w->done = true;

@@ -18,6 +18,7 @@
 #include <jansson.h>
 
 #include "base/log.h"
+#include "base/whole_file.h"
 #include "gpurt/checkpoint.h"
 #include "runlog_parts.h"
 
@@ -123,7 +124,7 @@ double runlog_now(void) {
 static FILE *open_file(const char *path, const char *mode) {
     FILE *file = fopen(path, mode);
     if (!file) {
-        grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", path, strerror(errno));
+        grt_whole_file_refuse(path, errno);
     }
     return file;
 }
@@ -186,7 +187,7 @@ bool grt_runlog_check(const struct grt_runlog_desc *desc) {
                     : access(there ? desc->jsonl : dir, there ? W_OK : W_OK | X_OK) != 0 ? errno
                                                                                          : 0;
         if (error) {
-            return grt_fail(GRT_NO_OUTPUT, "cannot create %s: %s", desc->jsonl, strerror(error));
+            return grt_whole_file_refuse(desc->jsonl, error);
         }
     }
     if (desc->tensorboard && desc->tensorboard[0]) {

@@ -7,17 +7,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "base/cache.h"
 #include "base/digest.h"
 #include "gpurt/gpurt.h"
 #include "base/log.h"
+#include "base/pages.h"
 #include "base/thread.h"
 #include "base/whole_file.h"
 #include "checkpoint_parts.h"
 
-#define HUGE_PAGE (2u << 20)
+#define GROWTH (1u << 20)  // steps in which HDF5 asks for the memory of a file
 #define MANY_BYTES (8u << 20)
 #define HEAD_BYTES 4096u  // what HDF5 says of a tensor, about
 
@@ -278,15 +278,9 @@ static void prepare_image(struct image *image, const struct grt_archive *archive
     for (uint32_t i = 0; i < archive->tensor_count; i++) {
         bytes += archive->tensors[i].bytes;
     }
-    bytes = (bytes / HUGE_PAGE + 1) * HUGE_PAGE;
-    if (bytes < MANY_BYTES || bytes > SIZE_MAX) {
-        return;
-    }
-    image->bytes = aligned_alloc(HUGE_PAGE, bytes);
+    bytes = (bytes + GROWTH - 1) / GROWTH * GROWTH;
+    image->bytes = bytes >= MANY_BYTES ? grt_pages_alloc(bytes) : NULL;
     image->room = image->bytes ? bytes : 0;
-    if (image->bytes) {
-        madvise(image->bytes, bytes, MADV_HUGEPAGE);
-    }
 }
 
 // The file as HDF5 makes it; image->bytes are freed by the caller, whatever happens.
@@ -299,7 +293,7 @@ static bool make_image(const struct grt_archive *archive, const char *path, stru
     hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     bool good = false;
     prepare_image(image, archive);
-    H5Pset_fapl_core(access, 1u << 20, 0);
+    H5Pset_fapl_core(access, GROWTH, 0);
     // The library looks first whether there is such a file, and opens it: a pipe's reader would be
     // gone then. Below a device there never is one.
     hid_t file = H5Pset_file_image_callbacks(access, &ours) >= 0
@@ -323,12 +317,13 @@ close_access:
 }
 
 // The digest is made while the disk is at work.
-static bool write_sealed(const char *path, const struct image *image) {
+static bool write_sealed(const char *path, const char *twin, const struct image *image) {
     struct grt_whole_file file;
     struct checkpoint_seal seal = {.magic = CHECKPOINT_SEAL};
     if (!grt_whole_file_open(&file, path)) {
         return false;
     }
+    file.twin = twin;
     bool written = grt_whole_file_write(&file, image->bytes, image->size);
     uint64_t digest = grt_digest_wide(image->bytes, image->size);
     for (uint32_t i = 0; i < 8; i++) {
@@ -338,7 +333,7 @@ static bool write_sealed(const char *path, const struct image *image) {
     return grt_whole_file_close(&file, written) && written;
 }
 
-bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {
+bool checkpoint_save(const struct grt_archive *archive, const char *path, const char *twin) {
     struct image image = {0};
     if (!archive || !path) {
         return grt_fail(GRT_INVALID, "an archive and a path are wanted");
@@ -348,7 +343,11 @@ bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {
     bool good = make_image(archive, path, &image);
     checkpoint_errors_restore(&before);
     grt_hdf5_leave();
-    good = good && write_sealed(path, &image);
+    good = good && write_sealed(path, twin, &image);
     free(image.bytes);
     return good;
+}
+
+bool grt_checkpoint_save(const struct grt_archive *archive, const char *path) {
+    return checkpoint_save(archive, path, NULL);
 }

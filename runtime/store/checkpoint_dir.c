@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "gpurt/checkpoint.h"
+#include "checkpoint_parts.h"
 
 #define STEP_NAME "step-%012llu.h5"
 
@@ -147,7 +147,7 @@ bool grt_checkpoint_store(const struct grt_checkpoint_dir *dir, const struct grt
     if (!dir || !dir->dir || !archive || !grt_checkpoint_path(dir->dir, step, path, sizeof path)) {
         return grt_fail(GRT_INVALID, "a folder and an archive are wanted");
     }
-    if (!grt_checkpoint_make_dir(dir->dir) || !grt_checkpoint_save(archive, path)) {
+    if (!grt_checkpoint_make_dir(dir->dir) || !checkpoint_save(archive, path, dir->twin)) {
         return false;
     }
     size_t count = 0;

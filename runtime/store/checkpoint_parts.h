@@ -43,4 +43,7 @@ struct checkpoint_place checkpoint_place(const char *name);
 // lists by name. Each tensor's own digest lies in `digests`.
 uint64_t checkpoint_digest(const struct grt_archive *archive, const uint64_t *digests);
 
+// grt_checkpoint_save() with a second name, or NULL: see whole_file.h.
+bool checkpoint_save(const struct grt_archive *archive, const char *path, const char *twin);
+
 #endif

@@ -65,7 +65,7 @@ done
 ! readelf -d "$tmp/root/usr/bin/gpurt" | grep -qE 'R(UN)?PATH' || fail "bin/gpurt has a run path"
 export LD_LIBRARY_PATH=$tmp/root$lib
 run() { env HOME="$tmp" "$@"; }
-ldd "$tmp/root/usr/bin/gpurt" | grep -q "libgpurt.so.0 => $tmp/root$lib/" || fail "another libgpurt is taken"
+grep -q "libgpurt.so.0 => $tmp/root$lib/" <<<"$(ldd "$tmp/root/usr/bin/gpurt")" || fail "another libgpurt is taken"
 run "$tmp/root/usr/bin/gpurt" bench memory --device ref:0 --size 64KiB --time 0.01 --samples 1 >"$tmp/log" ||
     fail "the command of the package does not run"
 
@@ -90,7 +90,7 @@ CMAKE
 { cmake -G Ninja -S "$tmp/program" -B "$tmp/program/b" -DCMAKE_C_COMPILER="$cc" -DCMAKE_PREFIX_PATH="$tmp/root/usr" \
     -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF && cmake --build "$tmp/program/b"; } >"$tmp/log" 2>&1 ||
     { cat "$tmp/log" >&2; fail "find_package(gpurt)"; }
-readelf -d "$tmp/program/b/by-cmake" | grep -q "$tmp/root$lib" || fail "CMake took another gpurt"
+grep -q "$tmp/root$lib" <<<"$(readelf -d "$tmp/program/b/by-cmake")" || fail "CMake took another gpurt"
 "$tmp/program/b/by-cmake" >/dev/null
 if /usr/bin/python3 -c 'import numpy' 2>/dev/null; then
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$tmp/root/usr/lib/python3/dist-packages /usr/bin/python3 -c '
@@ -100,6 +100,6 @@ fi
 if [ -e "$tmp/root$lib/gpurt/libgpurt-mpi.so" ]; then
     needs gpurt-mpi Depends "libgpurt0 [(]= $version[)]" 'libopenmpi.*'
     # The plugin is found by the library's run path alone.
-    readelf -d "$tmp/root$lib/libgpurt.so.0" | grep -q 'path: \[$ORIGIN/gpurt\]' || fail "no run path to plugins"
+    grep -q 'path: \[$ORIGIN/gpurt\]' <<<"$(readelf -d "$tmp/root$lib/libgpurt.so.0")" || fail "no run path to plugins"
 fi
 say "$(ls "$tmp/debs" | paste -sd' ')"

@@ -104,11 +104,11 @@ run 77 bash "$tmp/tree/ci/lane.sh"
 grep -q 'skipped: oclgrind is missing, .* no package oclgrind' "$tmp/out" || fail "a skipped lane was not said"
 
 # Packages of Python: got once; without a network one line says what is skipped, and setup goes on.
-cp "$source/ci/python_tools.sh" "$source/ci/python_tools.txt" "$tmp/tree/ci/"
-python3() { # STATUS of pip
+cp "$source/ci/python_tools.sh" "$source"/ci/python_{tools,mpi}.txt "$tmp/tree/ci/"
+python3() { # STATUS of pip for python_tools.txt, for python_mpi.txt
     machine
     local tool
-    for tool in cp mkdir; do
+    for tool in cp mkdir mv; do
         ln -s "$(command -v "$tool")" "$tmp/bin/$tool"
     done
     cat >"$tmp/bin/python3" <<END
@@ -116,26 +116,51 @@ echo "python3 \$*" >>'$tmp/asked'
 case \$* in
 --version) echo Python 3.11.2 ;;
 '-m venv '*) mkdir -p "\$3/bin" && cp "\$0" "\$3/bin/python3" ;;
-*) echo 'ERROR: no way to a mirror' && exit $1 ;;
+*python_tools.txt) echo 'ERROR: no way to a mirror' && exit $1 ;;
+*python_mpi.txt) echo 'ERROR: no wheel' && exit $2 ;;
 esac
 END
 }
-python3 1
+mine=$tmp/tree/build/tools/python
+python3 1 0
 run 0 bash "$tmp/tree/ci/python_tools.sh"
 grep -q 'Gymnasium will be skipped: ERROR: no way to a mirror' "$tmp/out" || fail "it was not said what is skipped"
-[ ! -e "$tmp/tree/build/tools/python" ] || fail "half of it was left"
-python3 0
+[ ! -e "$mine" ] || fail "half of it was left"
+python3 0 1
 run 0 env GPURT_SETUP=0 bash "$tmp/tree/ci/python_tools.sh"
 ! grep -q venv "$tmp/asked" || fail "made although GPURT_SETUP is 0"
+# The second list fails: what the first one has stays, and the second is asked for again.
 run 0 bash "$tmp/tree/ci/python_tools.sh"
 grep -q -- '-m pip install .*python_tools.txt' "$tmp/asked" || fail "pip was not asked"
+grep -q 'an Open MPI .* will be skipped: ERROR: no wheel' "$tmp/out" || fail "it was not said that there is no Open MPI"
+! grep -q Gymnasium "$tmp/out" || fail "Gymnasium was given up with Open MPI"
+: >"$mine/mark"
+python3 1 0
+chmod +x "$tmp/bin/python3"
+cp "$tmp/bin/python3" "$mine/bin/python3"
+run 0 bash "$tmp/tree/ci/python_tools.sh"
+! grep -qE 'venv|python_tools.txt' "$tmp/asked" || fail "packages that are there were got again"
+grep -q 'python_mpi.txt' "$tmp/asked" || fail "Open MPI was not asked for again"
 : >"$tmp/asked"
 run 0 bash "$tmp/tree/ci/python_tools.sh"
 ! grep -q pip "$tmp/asked" || fail "packages that are there were got again"
 [ ! -s "$tmp/out" ] || fail "it talks about nothing"
+# Another list: without a network what is there stays, also where the run before was cut off.
 echo '# more' >>"$tmp/tree/ci/python_tools.txt"
+for cut in no yes; do
+    if [ $cut = yes ]; then
+        mv "$mine" "$mine.before"
+        mkdir "$mine"
+    fi
+    run 0 bash "$tmp/tree/ci/python_tools.sh"
+    grep -q 'those of before stay in .*: ERROR: no way to a mirror' "$tmp/out" || fail "another list was not asked for"
+    [ -e "$mine/mark" ] && [ -e "$mine/bin/python3" ] || fail "the environment that was there is lost (cut off: $cut)"
+done
+python3 0 0
 run 0 bash "$tmp/tree/ci/python_tools.sh"
-grep -q pip "$tmp/asked" || fail "another list was not got"
+grep -q 'pip .*python_tools.txt' "$tmp/asked" && grep -q 'pip .*python_mpi.txt' "$tmp/asked" ||
+    fail "another list was not got"
+[ ! -e "$mine/mark" ] && [ ! -e "$mine.before" ] || fail "the environment is not a new one"
 
 # No apt: the command to give, with what is missing; nothing is run. With everything there it goes
 # on.

@@ -18,6 +18,13 @@ refuse 64 "'devices'" device
 refuse 64 "xyzzy" xyzzy
 refuse 64 "--nonsense" --nonsense
 refuse 64 "--nonsense" devices --nonsense
+# Words where an option is meant, and folders where a file is.
+mkdir "$tmp/a folder ü"
+refuse 64 "folder ü' is no environment; the trained network is named with --checkpoint PATH" eval "$tmp/a folder ü" --data x.h5
+refuse 78 "an environment with --env NAME" train es cartpole
+refuse 78 "--data FILE or --config FILE" train supervised x.h5
+refuse 66 "a folder ü: is a folder: name a file in it; \`gpurt data import\`" data info "$tmp/a folder ü"
+refuse 73 "there is no folder $tmp/not there; make it first" data make regression -o "$tmp/not there/x.h5"
 refuse 64 "--format" devices --fromat json
 refuse 64 "yaml" devices --format yaml
 refuse 64 "'memory'" bench memroy

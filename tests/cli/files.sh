@@ -132,7 +132,7 @@ fi
 refuse 73 "Is a directory" predict --data in/d.h5 --checkpoint in/net -o o
 refuse 73 "Is a directory" devices -o o
 refuse 73 "Too many levels" devices -o "$(ln -s loop o/loop && echo o/loop)"
-refuse 73 "No such file" devices -o o/missing/x
+refuse 73 "there is no folder o/missing" devices -o o/missing/x
 [ -z "$(left_over)" ] || wrong "left behind: $(left_over)"
 
 # ---- what is read is not written ----
@@ -280,8 +280,12 @@ done
 if [ -w /dev/full ]; then
     "$gpurt" train supervised --data in/d.h5 epochs=1 hidden=4 depth=1 checkpoint_dir=full -q --log /dev/full \
         >"$tmp/out" 2>"$tmp/err"
+    code=$?
+    [ "$code" -eq 74 ] || wrong "train supervised: a log was lost, and the exit code is $code, not 74"
     grep -q 'cannot write /dev/full: No space left' err || wrong "train supervised -q: a log was lost without a word"
     "$gpurt" "${es[@]}" --log /dev/full >"$tmp/out" 2>"$tmp/err"
+    code=$?
+    [ "$code" -eq 74 ] || wrong "train es: a log was lost, and the exit code is $code, not 74"
     grep -q 'cannot write /dev/full: No space left' err || wrong "train es -q: a log was lost without a word"
 fi
 # A pipe as config is read to its end, whoever writes it.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/ranges.h"
+#include "cli/options/ranges.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts and policies that known answers are made from: the tests make the same numbers in C (tests/harness/standing_kit.c).
+"""Starts and policies that known answers are made from: the tests make the same numbers in C (tests/kits/standing_kit.c).
 
 A number is the top 24 bits of a 64-bit linear congruential sequence over 2^24, scaled in double precision and
 rounded to float, so that both sides have the same bits and files hold answers alone.

@@ -52,6 +52,7 @@ struct test_context {
     struct grt_dev *dev;   // NULL in suites without a device
     struct grt_dev *ref;   // the C reading, beside it
     bool on_ref;           // the device is the C reading: nothing to compare with
+    bool as_gpu;           // GPURT_TEST_AS_GPU=1: a CPU driver is taken for a GPU
     bool small;            // GPURT_TEST_SMALL=1: few and small cases, for slow checkers
     bool big;              // GPURT_TEST_BIG=1: cases that need tens of GiB
     char here[4096];       // folder of the running program: test data lies beside it

@@ -64,7 +64,7 @@ static int open_devices(void **state) {
     (void)state;
     bool named_ref = strcmp(test.selector, "ref") == 0;
     test.dev = grt_dev_create(grt_dev_desc(.device = named_ref ? "ref:0" : test.selector,
-                                           .validate = true, .as_gpu = flag("GPURT_TEST_AS_GPU")));
+                                           .validate = true, .as_gpu = test.as_gpu));
     test.ref = grt_dev_create(grt_dev_desc(.device = "ref:0"));
     if (!test.dev || !test.ref) {
         return -1;
@@ -215,6 +215,7 @@ int main(int argc, char **argv) {
         return usage(stderr);
     }
     cmocka_set_test_filter(filter);
+    test.as_gpu = flag("GPURT_TEST_AS_GPU");
     test.small = flag("GPURT_TEST_SMALL");
     test.big = flag("GPURT_TEST_BIG");
     find_here();

@@ -25,8 +25,10 @@
     X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
+    X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \
     X(others, H)                                                                                   \
+    X(outlive, H)                                                                                  \
     X(behind, H)                                                                                   \
     X(shipped, H)                                                                                  \
     X(order, H)                                                                                    \
@@ -35,14 +37,18 @@
     X(made, H)                                                                                     \
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
+    X(damaged, H)                                                                                  \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \
+    X(vkmemory, H)                                                                                 \
+    X(vkrecord, H)                                                                                 \
     X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \
     X(refused, H)                                                                                  \
     X(address, H)                                                                                  \
+    X(dialect, H)                                                                                  \
     X(kernel, D)                                                                                   \
     X(source, D)                                                                                   \
     X(binaries, D)                                                                                 \

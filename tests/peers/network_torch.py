@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes tests/golden/network_torch.h: the losses of 50 steps of a list of layers by PyTorch, from
-# parameters, samples and targets that are formulas of their index (tests/harness/learn_kit.c has
+# parameters, samples and targets that are formulas of their index (tests/kits/learn_kit.c has
 # the same). Modules are named as gpurt names them, so that both have their parameters in one order.
 # The learning rates are such that PyTorch in f64 gives the same losses to 1e-5: with more, one
 # rectifier that turns the other way changes a loss by 3e-3. Usage:

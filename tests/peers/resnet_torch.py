@@ -3,7 +3,7 @@
 #
 # Makes tests/golden/resnet_torch.h: loss, gradients and running statistics of one training step of
 # networks by name, in double precision by PyTorch, from parameters and images that are formulas of
-# their index (tests/harness/learn_kit.c has the same). ResNets are torchvision's own; the
+# their index (tests/kits/learn_kit.c has the same). ResNets are torchvision's own; the
 # WideResNet is written here after Zagoruyko and Komodakis, with the names of the common PyTorch
 # version. A tensor of axes [outputs][channels][height][width] is counted with the channels last.
 # For each tensor there is its length and its product with another formula. The images are the first

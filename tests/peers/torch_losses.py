@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Makes tests/golden/torch_losses.h: the first 20 losses of training runs by PyTorch, from
-# parameters, samples and targets that are formulas of their index (tests/harness/learn_kit.c has
+# parameters, samples and targets that are formulas of their index (tests/kits/learn_kit.c has
 # the same).
 # Usage:
 #     torch_losses.py > tests/golden/torch_losses.h

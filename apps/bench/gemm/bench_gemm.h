@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/ranges.h"
+#include "cli/options/ranges.h"
 
 struct bench_gemm_shape {
     uint64_t m, n, k;

@@ -9,8 +9,8 @@
 
 #include "bench/bench_more.h"
 #include "bench/bench_progress.h"
+#include "cli/output/table.h"
 #include "cli/stats.h"
-#include "cli/table.h"
 #include "estimate/scaling.h"
 
 #define SCALING_SCHEMA "gpurt.bench.scaling/1"

@@ -12,10 +12,10 @@
 #include "bench/bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
-#include "cli/files.h"
+#include "cli/options/watch.h"
+#include "cli/output/files.h"
 #include "cli/stats.h"
 #include "cli/talk.h"
-#include "cli/watch.h"
 
 #define FEATURES 32  // of synthetic data
 

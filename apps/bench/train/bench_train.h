@@ -6,7 +6,7 @@
 #include "bench_counter.h"
 #include "bench/bench_more.h"
 #include "bench/bench_progress.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 #include "gpurt/task.h"
 
 #define TRAIN_PRECISIONS(X)                                                                        \

@@ -81,7 +81,7 @@ dev_desc = _struct(
 matrix_shape = _struct("matrix_shape", "u32: m n k  enum: in out")
 caps = _struct(
     "caps",
-    """u32: software integrated compute_units subgroup vector max_wg  u32*3: max_groups
+    """u32: software integrated compute_units subgroup shuffle vector max_wg  u32*3: max_groups
     u32: shmem align f16_storage f16_arith i16_arith bf16 matrix_convert mma_layout imports
     timestamps  u64: max_binding max_texels max_buffer memory  u32: matrix_shape_count
     matrix_shape*16: matrix_shapes""",

@@ -51,9 +51,12 @@ bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault 
     if (file->fd < 0) {
         return grt_fault(fault, GRT_NO_INPUT, "cannot be opened: %s", strerror(errno));
     }
-    struct stat state;
+    struct stat state = {0};
     if (fstat(file->fd, &state) != 0 || !S_ISREG(state.st_mode)) {
-        return grt_fault(fault, GRT_NO_INPUT, "is not a file");
+        return grt_fault(fault, GRT_NO_INPUT,
+                         S_ISDIR(state.st_mode) ? "is a folder: name a file in it; `gpurt data "
+                                                  "import` makes one of a folder of images"
+                                                : "is not a file");
     }
     file->bytes = (uint64_t)state.st_size;
     file->device = (uint64_t)state.st_dev;

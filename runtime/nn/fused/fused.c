@@ -3,10 +3,10 @@
 
 #include "mlp_fused.h"
 #include "mlp_rows.h"
-#include "nn/linear.h"
-#include "nn/mlp.h"
-#include "nn/pointwise.h"
-#include "nn/sequence.h"
+#include "nn/layers/linear.h"
+#include "nn/layers/mlp.h"
+#include "nn/layers/pointwise.h"
+#include "nn/layers/sequence.h"
 
 // A sequence linear, act, linear, act, ..., linear of one width is an mlp by another name:
 // parameters lie in the same order.

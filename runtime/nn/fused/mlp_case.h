@@ -51,15 +51,20 @@ struct mlp_variant {
     // Whether it is faster than layer by layer, and than the rows behind it, where it is usable.
     bool (*better)(const struct mlp_case *c);
     void (*plan)(const struct mlp_case *c, struct mlp_plan *plan);
-    // One launch each; a failure is rejected to the graph.
+    // One launch each; a failure is rejected to the graph. Without record_grads the pass leaves the
+    // sums of gradients itself.
     void (*record_pass)(struct grt_graph *graph, const struct mlp_call *call);
     void (*record_grads)(struct grt_graph *graph, const struct mlp_call *call);
+    // Which of its kernels serve on this device, as words behind a comma; NULL: they are the same
+    // on all.
+    const char *(*kernels)(const struct mlp_case *c);
 };
 
 extern const struct mlp_variant mlp_variant_chain;
 extern const struct mlp_variant mlp_variant_coop;
 extern const struct mlp_variant mlp_variant_mma;
 extern const struct mlp_variant mlp_variant_plain;
+extern const struct mlp_variant mlp_variant_step;
 extern const struct mlp_variant mlp_variant_wgmma;
 
 // KEEP of a pass: see shaders/mlp/lib/mlp.k.
@@ -69,6 +74,9 @@ static inline uint32_t mlp_keep(const struct mlp_case *c) {
 
 // Whether a variant computes right here (mlp_check.c); warns once when it does not.
 bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant);
+
+// Scratch that a variant wants, for as many rows and for any fewer.
+uint64_t mlp_scratch_bytes(const struct mlp_case *c, const struct mlp_variant *variant);
 
 uint32_t mlp_ceil_div(uint32_t a, uint32_t b);
 uint32_t mlp_units(const struct grt_dev *dev);
@@ -81,8 +89,8 @@ void mlp_cut(struct mlp_plan *plan, uint32_t wanted, uint32_t piece);
 // Where the layers lie; false when they are not those of the model, or hidden ones not equally far
 // apart.
 bool mlp_find_layers(const struct mlp_case *c, struct mlp_params *out);
-// Numbers that the last launch leaves of the gradients' sum of squares.
-uint32_t mlp_norm_count(const struct mlp_case *c);
+// Numbers that the last launch leaves of the gradients' sum of squares where it adds so many parts.
+uint32_t mlp_norm_count(const struct mlp_case *c, uint32_t parts);
 // The last launch: `layers` rows of its grid, of which one behind the last layer adds up losses.
 void mlp_record_reduce(struct grt_graph *graph, const struct mlp_call *call,
                        struct grt_range loss_parts, uint32_t layers);

@@ -311,13 +311,13 @@ bool mlp_trusted(const struct mlp_case *c, const struct mlp_variant *variant) {
     const struct question question = {c, variant};
     char what[160];
     snprintf(what, sizeof what,
-             "%s, %u inputs, %u layers of %u, %s, %u outputs, %s, tiles of %u%s%s",
+             "%s, %u inputs, %u layers of %u, %s, %u outputs, %s, tiles of %u%s%s%s",
              grt_dtype_text(c->desc->dtype), m->inputs, m->depth, m->hidden, grt_act_text(m->act),
              m->outputs, grt_loss_text(c->desc->loss), block_of(&question),
              c->judged  ? ", losses alone"
              : c->alone ? ", forward alone"
                         : "",
-             c->ordered ? ", rows by an order" : "");
+             c->ordered ? ", rows by an order" : "", variant->kernels ? variant->kernels(c) : "");
     return grt_check_trusts(
         c->dev,
         &(struct grt_check){

@@ -12,7 +12,8 @@
 #include "gpurt/optim.h"
 
 static const struct mlp_variant *const variants[] = {
-    &mlp_variant_chain, &mlp_variant_coop, &mlp_variant_mma, &mlp_variant_wgmma, &mlp_variant_plain,
+    &mlp_variant_step, &mlp_variant_chain, &mlp_variant_coop,
+    &mlp_variant_mma,  &mlp_variant_wgmma, &mlp_variant_plain,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
 
@@ -140,17 +141,29 @@ struct sizes {
     uint64_t units, sums, losses, all;  // where sums, losses and norms begin, and the end
 };
 
+// Slices that the parts are cut into by the last launch: a lane waits for the memory for each
+// AT_ONCE parts.
+#define AT_ONCE 16u
+static uint32_t reduce_slices(const struct mlp_case *c, uint32_t parts) {
+    uint32_t slices = 1;
+    while (slices < 8 && !grt_dev_info(c->dev)->caps.software && parts > slices * AT_ONCE) {
+        slices *= 2;
+    }
+    return slices;
+}
+
 // Workgroups of the last launch for a layer, and numbers that they leave of all.
-static uint32_t reduce_groups(const struct mlp_case *c) {
+static uint32_t reduce_groups(const struct mlp_case *c, uint32_t parts) {
     uint32_t largest = c->width * (c->depth > 1 && c->width > c->inputs ? c->width : c->inputs);
-    uint32_t groups = mlp_ceil_div(largest + c->width, grt_op_tree_wg(c->dev));
+    uint32_t lanes = grt_op_tree_wg(c->dev) / reduce_slices(c, parts);
+    uint32_t groups = mlp_ceil_div(largest + c->width, lanes);
     // Who updates reads what each leaves of the norm.
     uint32_t most = grt_dev_info(c->dev)->caps.software ? 2 * mlp_units(c->dev) : 256;
     return groups < most ? groups : most;
 }
 
-uint32_t mlp_norm_count(const struct mlp_case *c) {
-    return reduce_groups(c) * (c->depth + 1);
+uint32_t mlp_norm_count(const struct mlp_case *c, uint32_t parts) {
+    return reduce_groups(c, parts) * (c->depth + 1);
 }
 
 // Blocks are 4 rows at least; a launch of few rows may have more of them than it fills, and one of
@@ -164,8 +177,15 @@ static struct sizes scratch_sizes(const struct mlp_case *c, const struct mlp_pla
     s.units = grt_dev_align_up(c->dev, plan->most_units);
     s.sums = s.units + grt_dev_align_up(c->dev, plan->most_parts * c->desc->params->elements * 4);
     s.losses = s.sums + grt_dev_align_up(c->dev, (c->rows / 4 + 1024) * 4ull);
-    s.all = s.losses + grt_dev_align_up(c->dev, mlp_norm_count(c) * 4ull);
+    // Fewer rows may be cut into more parts.
+    s.all = s.losses + grt_dev_align_up(c->dev, mlp_norm_count(c, plan->most_parts) * 4ull);
     return s;
+}
+
+uint64_t mlp_scratch_bytes(const struct mlp_case *c, const struct mlp_variant *variant) {
+    struct mlp_plan plan;
+    variant->plan(c, &plan);
+    return scratch_sizes(c, &plan).all;
 }
 
 uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
@@ -176,12 +196,8 @@ uint64_t grt_mlp_fused_scratch(struct grt_dev *dev, const struct grt_mlp_fused_d
     }
     // Fewer rows may be better done by another.
     for (uint32_t v = 0; v < VARIANT_COUNT; v++) {
-        struct mlp_plan plan;
-        if (could(variants[v], &c)) {
-            variants[v]->plan(&c, &plan);
-            uint64_t bytes = scratch_sizes(&c, &plan).all;
-            most = bytes > most ? bytes : most;
-        }
+        uint64_t bytes = could(variants[v], &c) ? mlp_scratch_bytes(&c, variants[v]) : 0;
+        most = bytes > most ? bytes : most;
     }
     return most;
 }
@@ -196,7 +212,7 @@ struct grt_range grt_mlp_fused_norms(struct grt_dev *dev, const struct grt_mlp_f
         return (struct grt_range){0};
     }
     variant->plan(&c, &plan);
-    *count = mlp_norm_count(&c);
+    *count = mlp_norm_count(&c, plan.parts);
     return grt_op_part(desc->scratch, scratch_sizes(&c, &plan).losses, *count * 4ull);
 }
 
@@ -298,10 +314,11 @@ void mlp_record_reduce(struct grt_graph *graph, const struct mlp_call *call,
     const struct grt_spec specs[] = {{"WG", grt_op_tree_wg(c->dev)},
                                      {"ADD", c->desc->add},
                                      {"LOSS_PARTS", GRT_LOSS_PARTS},
-                                     {"AT_ONCE", grt_dev_info(c->dev)->caps.software ? 2 : 16}};
+                                     {"AT_ONCE", grt_dev_info(c->dev)->caps.software ? 2 : AT_ONCE},
+                                     {"SLICES", reduce_slices(c, call->params.parts)}};
     const struct grt_range ranges[] = {call->sums, call->losses, call->grads,
                                        loss_parts, call->norms,  call->state};
-    const uint32_t grid[3] = {reduce_groups(c), layers, 1};
+    const uint32_t grid[3] = {reduce_groups(c, call->params.parts), layers, 1};
     mlp_launch(graph, call, "mlp_reduce", specs, sizeof specs / sizeof specs[0], ranges,
                sizeof ranges / sizeof ranges[0], grid);
 }
@@ -353,7 +370,7 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->units = grt_op_part(d->scratch, 0, plan->units_bytes);
     call->sums = grt_op_part(d->scratch, sizes.units, plan->parts * d->params->elements * 4);
     call->losses = grt_op_part(d->scratch, sizes.sums, (uint64_t)plan->blocks * 4);
-    call->norms = grt_op_part(d->scratch, sizes.losses, mlp_norm_count(c) * 4ull);
+    call->norms = grt_op_part(d->scratch, sizes.losses, mlp_norm_count(c, plan->parts) * 4ull);
     return true;
 }
 
@@ -445,10 +462,14 @@ void grt_op_mlp_fused(struct grt_graph *graph, const struct grt_mlp_fused_desc *
     if (variant) {
         record_phase(graph, desc, "forward");
         variant->record_pass(graph, &call);
-        grt_graph_operations(graph, mlp_operations(&c) + mlp_back_operations(&c));
+        double there_and_back = mlp_operations(&c) + mlp_back_operations(&c);
+        double gradients = mlp_operations(&c);
+        grt_graph_operations(graph, there_and_back + (variant->record_grads ? 0 : gradients));
         record_phase(graph, desc, "backward");
-        variant->record_grads(graph, &call);
-        grt_graph_operations(graph, mlp_operations(&c));
+        if (variant->record_grads) {
+            variant->record_grads(graph, &call);
+            grt_graph_operations(graph, gradients);
+        }
         mlp_record_reduce(graph, &call, desc->parts, c.depth + 2);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MLP's forward pass, loss, backward pass and weight gradients in three launches, whatever its
-// depth:
+// An MLP's forward pass, loss, backward pass and weight gradients in three launches, or two,
+// whatever its depth:
 //
 //     pass     a workgroup takes a block of rows through all layers and back; leaves in scratch
 //              what went into each layer and the gradient of what came out of it
@@ -11,7 +11,8 @@
 // it is the first usable row of one table of variants: "chain" and "coop" (Vulkan's cooperative
 // matrices; sums as operands of the next product, and KHR's alone), "mma" (OpenCL with PTX inside)
 // for 16-bit products, "wgmma" (PTX, Hopper alone) for layers of 256 and 512 units, "plain" for f32
-// on CPU drivers. All activations and losses; "coop" has relu only.
+// on CPU drivers. "step" (PTX, Hopper alone), for layers to 64 units, has pass and grads in one
+// launch. All activations and losses; "coop" and "step" have relu only.
 //
 // Same sums as layer by layer, to rounding; the same bits on every run. The first time that a
 // variant would serve a model on a device it is checked, and left out where it computes wrong

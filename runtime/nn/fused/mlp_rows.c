@@ -125,8 +125,9 @@ static void fill_case(struct rows_call *call, struct grt_dev *dev,
 uint64_t grt_mlp_rows_scratch(struct grt_dev *dev, const struct grt_mlp_rows_desc *desc) {
     struct rows_call call;
     fill_case(&call, dev, desc);
-    return grt_dev_align_up(dev, backward_groups(&call.c, desc) * desc->params->elements * 4) +
-           mlp_norm_count(&call.c) * 4ull;
+    uint32_t groups = backward_groups(&call.c, desc);
+    return grt_dev_align_up(dev, groups * desc->params->elements * 4) +
+           mlp_norm_count(&call.c, groups) * 4ull;
 }
 
 // A part in chunks; false: it is not made of them.
@@ -260,7 +261,7 @@ static void add_up(struct grt_graph *graph, const struct rows_call *call,
     add.losses = add.sums;
     add.grads = d->params->grad->range;
     add.norms = grt_op_part(d->scratch, grt_dev_align_up(call->c.dev, bytes),
-                            mlp_norm_count(&call->c) * 4ull);
+                            mlp_norm_count(&call->c, groups) * 4ull);
     add.state = d->state;
     mlp_record_reduce(graph, &add, grt_op_unused(graph), call->c.depth + 1);
 }

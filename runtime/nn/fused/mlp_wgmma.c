@@ -49,15 +49,15 @@ static bool usable(const struct mlp_case *c) {
 }
 
 // Layer by layer what goes back needs no place of its own for each layer: where that would be more
-// than a quarter of the device's memory, memory decides. A workgroup reads all weights for its 64
-// rows, which few rows of 512 units do not pay for. Microseconds of a step fused and layer by
-// layer, 8 of 512, Vulkan and OpenCL (H200, driver 580.159.04, 2026-11): 64 rows 183, 136 and 190,
-// 177; 256 194, 155 and 192, 195; 1024 198, 246 and 195, 257. 6 of 256, 64 rows: 55, 86 and 52,
-// 111.
+// than a quarter of the memory that may be taken, memory decides. A workgroup reads all weights for
+// its 64 rows, which few rows of 512 units do not pay for. Microseconds of a step fused and layer
+// by layer, 8 of 512, Vulkan and OpenCL (H200, driver 580.159.04, 2026-11): 64 rows 183, 136 and
+// 190, 177; 256 194, 155 and 192, 195; 1024 198, 246 and 195, 257. 6 of 256, 64 rows: 55, 86 and
+// 52, 111.
 static bool better(const struct mlp_case *c) {
     struct mlp_plan p;
     plan(c, &p);
-    uint64_t memory = grt_dev_info(c->dev)->caps.memory;  // 0: not known
+    uint64_t memory = grt_dev_mem_most(c->dev);  // 0: not known
     return c->alone ||
            ((memory == 0 || p.units_bytes <= memory / 4) && (c->width == 256 || c->tiled >= 512));
 }
@@ -101,5 +101,9 @@ static void record_grads(struct grt_graph *graph, const struct mlp_call *call) {
                groups);
 }
 
-const struct mlp_variant mlp_variant_wgmma = {"wgmma", 256,  512,         usable,
-                                              better,  plan, record_pass, record_grads};
+static const char *kernels(const struct mlp_case *c) {
+    return grt_kernels_roomy(c->dev) ? "" : ", in 48 KiB";
+}
+
+const struct mlp_variant mlp_variant_wgmma = {"wgmma", 256,         512,          usable, better,
+                                              plan,    record_pass, record_grads, kernels};

@@ -26,6 +26,11 @@ struct conv_case {
 
 #define CONV_TILE_TEXT 64
 
+// Extents of a check.
+struct conv_extents {
+    uint32_t rows, height, width, channels, outputs;
+};
+
 // A way to do a convolution. Rows stand in order of preference, and the first that is usable and
 // pays does it: patches at the latest.
 struct conv_variant {
@@ -41,6 +46,9 @@ struct conv_variant {
     // Which of its kernels does a case that is usable, in words; NULL: the pass, types, stride and
     // channels tell. Each is checked by itself.
     void (*tile)(const struct conv_case *c, char text[CONV_TILE_TEXT]);
+    // Changes those of a check where this case and one so small would have different kernels; NULL:
+    // they have the same.
+    void (*extents)(const struct conv_case *c, struct conv_extents *e);
 };
 
 extern const struct conv_variant *const conv_variants[];
@@ -60,6 +68,9 @@ extern const struct conv_variant conv_variant_patches;
 
 // What a convolution of these tensors is; they fit together.
 void conv_fill_case(struct conv_case *c, struct grt_dev *dev, const struct grt_conv2d_desc *desc);
+// Those of the check of a variant for this case: few and small, and its kernel is the same.
+struct conv_extents conv_check_extents(const struct conv_case *c,
+                                       const struct conv_variant *variant);
 // Whether a variant may do this case (check.c).
 bool conv_trusted(const struct conv_case *c, const struct conv_variant *variant);
 

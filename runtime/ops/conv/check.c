@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a variant computes right on a device (ops/verdict.h): it is asked for each pass, type,
-// stride, alignment of channels and tile. It does a convolution of few small images, with the tile
-// of the one that it stands for, and that is compared with sums in double precision on the host.
+// stride, alignment of channels and tile. It does a convolution of few small images, with the
+// kernel of the one that it stands for, and that is compared with sums in double precision on the
+// host.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +17,28 @@
 #define IMAGES 3u
 #define CHANNELS 64u
 
-// An extent that leaves the same rest, so that the same paths are taken.
-static uint32_t shrink(uint32_t extent, uint32_t most) {
-    return extent < most + 32 ? extent : most + extent % 32;
+// An extent that leaves the same rest of a block, so that the same paths are taken.
+static uint32_t shrink(uint32_t extent) {
+    return extent < 2 * CHANNELS ? extent : CHANNELS + extent % CHANNELS;
 }
 static uint32_t least(uint32_t a, uint32_t b) {
     return a < b ? a : b;
+}
+
+struct conv_extents conv_check_extents(const struct conv_case *c,
+                                       const struct conv_variant *variant) {
+    const struct grt_window *w = &c->window;
+    uint32_t room = w->size > 2 * w->padding ? w->size - 2 * w->padding : 1;
+    uint32_t side = room > SIDE ? room : SIDE;
+    struct conv_extents e = {.rows = least(c->rows, IMAGES),
+                             .height = least(w->height, side + w->height % 2),
+                             .width = least(w->width, side + w->width % 2),
+                             .channels = shrink(w->channels),
+                             .outputs = shrink(c->outputs)};
+    if (variant->extents) {
+        variant->extents(c, &e);
+    }
+    return e;
 }
 
 enum { X, W, Y, COUNT };
@@ -38,27 +55,21 @@ struct trial {
 
 static bool begin(struct trial *t, const struct conv_case *c, const struct conv_variant *variant) {
     const struct grt_conv2d_desc *d = c->desc;
-    struct grt_window w = c->window;
-    uint32_t room = w.size > 2 * w.padding ? w.size - 2 * w.padding : 1;
-    uint32_t side = room > SIDE ? room : SIDE;
-    w.height = least(w.height, side + w.height % 2);
-    w.width = least(w.width, side + w.width % 2);
-    w.channels = shrink(w.channels, CHANNELS);
-    w.out_height = grt_window_places(&w, w.height);
-    w.out_width = grt_window_places(&w, w.width);
-    uint64_t rows = least(c->rows, IMAGES), outputs = shrink(c->outputs, CHANNELS);
+    const struct grt_window *w = &c->window;
+    struct conv_extents e = conv_check_extents(c, variant);
+    uint64_t down = grt_window_places(w, e.height), across = grt_window_places(w, e.width);
     const struct grt_tensor_desc descs[COUNT] = {
-        {.label = "x", .dtype = c->type, .shape = {rows, w.height, w.width, w.channels}},
+        {.label = "x", .dtype = c->type, .shape = {e.rows, e.height, e.width, e.channels}},
         {.label = "w",
          .dtype = d->pass == GRT_CONV_WEIGHT ? GRT_F32 : c->type,
-         .shape = {outputs, w.size, w.size, w.channels}},
+         .shape = {e.outputs, w->size, w->size, e.channels}},
         {.label = "y",
          .dtype = d->pass == GRT_CONV_FORWARD ? c->out : c->type,
-         .shape = {rows, w.out_height, w.out_width, outputs}},
+         .shape = {e.rows, down, across, e.outputs}},
     };
     t->written = d->pass == GRT_CONV_FORWARD ? Y : d->pass == GRT_CONV_DATA ? X : W;
     t->desc = (struct grt_conv2d_desc){
-        .pass = d->pass, .stride = w.stride, .padding = w.padding, .variant = variant->name};
+        .pass = d->pass, .stride = w->stride, .padding = w->padding, .variant = variant->name};
     t->desc.x = &t->tensors[X];
     t->desc.w = &t->tensors[W];
     t->desc.y = &t->tensors[Y];

@@ -231,20 +231,84 @@ static struct conv_choice quickest(const struct conv_case *c, const struct conv_
     return best;
 }
 
+// The schedule of a check is cut where that is which it stands for.
 struct conv_choice conv_choose(const struct conv_case *c, const struct conv_kind *kind) {
     struct conv_choice choice = quickest(c->stands_for ? c->stands_for : c, kind);
     if (c->stands_for) {  // of fewer pixels
         struct conv_boxes *b = &choice.boxes;
         *b = boxes_of(c, box_of(c, &choice.way), b->w, b->h);
-        choice.schedule = schedule_of(c, &choice.way, b);
+        struct gemm_case g = product_of(c, &choice.way, b);
+        choice.schedule = gemm_schedule_of_check(
+            &g, &choice.way.tile, conv_ceil_div(g.k, choice.way.depth), &choice.schedule);
     }
     return choice;
 }
 
-void conv_choice_text(const struct conv_choice *choice, char text[CONV_TILE_TEXT]) {
+// Whether all columns of a tile of the weights' gradient are of one tap.
+static bool is_single(const struct conv_case *c, const struct conv_way *way) {
+    return c->desc->pass == GRT_CONV_WEIGHT &&
+           blocks_of(c->window.channels) * 64 % way->tile.bn == 0;
+}
+
+void conv_choice_text(const struct conv_case *c, const struct conv_kind *kind,
+                      char text[CONV_TILE_TEXT]) {
+    struct conv_choice choice = conv_choose(c, kind);
+    const struct conv_way *way = &choice.way;
+    snprintf(text, CONV_TILE_TEXT, "%ux%u by %u, %u stages%s%s", way->tile.bm, way->tile.bn,
+             way->depth, way->stages, is_single(c, way) ? ", of one tap" : "",
+             choice.schedule.parts > 1 ? ", cut" : "");
+}
+
+// Steps of a tile of a convolution like this one, of other extents.
+static uint32_t steps_in(const struct conv_case *c, const struct conv_choice *choice,
+                         const struct conv_extents *e) {
     const struct conv_way *way = &choice->way;
-    snprintf(text, CONV_TILE_TEXT, "%ux%u by %u, %u stages", way->tile.bm, way->tile.bn, way->depth,
-             way->stages);
+    struct conv_case other = *c;
+    struct grt_window *w = &other.window;
+    w->height = e->height;
+    w->width = e->width;
+    w->channels = e->channels;
+    w->out_height = grt_window_places(w, w->height);
+    w->out_width = grt_window_places(w, w->width);
+    other.rows = e->rows;
+    other.outputs = e->outputs;
+    struct conv_boxes b = boxes_of(&other, box_of(c, way), choice->boxes.w, choice->boxes.h);
+    return product_of(&other, way, &b).k / way->depth;
+}
+
+// One extent larger by a little, of those that steps are made of; false: all are the case's own.
+static bool grow(const struct conv_case *c, struct conv_extents *e) {
+    const struct grt_window *w = &c->window;
+    bool weight = c->desc->pass == GRT_CONV_WEIGHT, back = c->desc->pass == GRT_CONV_DATA;
+    uint32_t *extents[] = {weight ? &e->rows
+                           : back ? &e->outputs
+                                  : &e->channels,
+                           &e->height, &e->width};
+    const uint32_t most[] = {weight ? c->rows
+                             : back ? c->outputs
+                                    : w->channels,
+                             w->height, w->width};
+    const uint32_t by[] = {weight ? 1 : 64, 2, 2};
+    for (uint32_t i = 0; i < 3; i++) {
+        if (*extents[i] < most[i]) {
+            *extents[i] = most[i] - *extents[i] < by[i] ? most[i] : *extents[i] + by[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+// The channels are those of the last tile, so that it is of one tap or of several as it is meant. A
+// cut takes two steps.
+void conv_choice_extents(const struct conv_case *c, const struct conv_kind *kind,
+                         struct conv_extents *e) {
+    struct conv_choice choice = conv_choose(c, kind);
+    if (c->desc->pass == GRT_CONV_WEIGHT) {
+        uint32_t wide = blocks_of(c->window.channels) * 64, last = wide % choice.way.tile.bn;
+        e->channels = (last ? last : choice.way.tile.bn) - (wide - c->window.channels);
+    }
+    while (choice.schedule.parts > 1 && steps_in(c, &choice, e) < 2 && grow(c, e)) {
+    }
 }
 
 struct conv_params conv_choice_params(const struct conv_case *c, const struct conv_choice *choice) {
@@ -299,7 +363,6 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c,
     const uint32_t groups[3] = {s->groups, 1, 1};
     uint32_t type = c->type == GRT_BF16, beta = d->add, split = s->parts > 1;
     if (d->pass == GRT_CONV_WEIGHT) {
-        uint32_t wide = blocks_of(c->window.channels) * 64;
         grt_op_launch(graph,
                       grt_kernel_desc(.name = "conv_wgmma_weight_16f32",
                                       .specs = {{"WG", way->lanes},
@@ -309,7 +372,7 @@ static void record_by(struct grt_graph *graph, const struct conv_case *c,
                                                 {"BN", way->tile.bn},
                                                 {"STAGES", way->stages},
                                                 {"SPLIT", split},
-                                                {"SINGLE", wide % way->tile.bn == 0},
+                                                {"SINGLE", is_single(c, way)},
                                                 {"DEPTH", way->depth},
                                                 {"LEAN", kind->lean}}),
                       &params, sizeof params,
@@ -347,15 +410,22 @@ static void record_48k(struct grt_graph *graph, const struct conv_case *c) {
 }
 
 static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
-    struct conv_choice choice = conv_choose(c, &large);
-    conv_choice_text(&choice, text);
+    conv_choice_text(c, &large, text);
 }
 
 static void tile_48k(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
-    struct conv_choice choice = conv_choose(c, &lean);
-    conv_choice_text(&choice, text);
+    conv_choice_text(c, &lean, text);
 }
 
-const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record, NULL, false, tile};
+static void extents(const struct conv_case *c, struct conv_extents *e) {
+    conv_choice_extents(c, &large, e);
+}
+
+static void extents_48k(const struct conv_case *c, struct conv_extents *e) {
+    conv_choice_extents(c, &lean, e);
+}
+
+const struct conv_variant conv_variant_wgmma = {"wgmma", usable, pays, record,
+                                                NULL,    false,  tile, extents};
 const struct conv_variant conv_variant_wgmma_48k = {"wgmma_48k", usable_48k, pays_48k, record_48k,
-                                                    NULL,        false,      tile_48k};
+                                                    NULL,        false,      tile_48k, extents_48k};

@@ -37,8 +37,12 @@ struct conv_kind {
 // The quickest way, or the one that the profile sets; in a check, that of the case that it stands
 // for.
 struct conv_choice conv_choose(const struct conv_case *c, const struct conv_kind *kind);
-// Its tile in words.
-void conv_choice_text(const struct conv_choice *choice, char text[CONV_TILE_TEXT]);
+// Its kernel in words: the tile, and what else it is made for.
+void conv_choice_text(const struct conv_case *c, const struct conv_kind *kind,
+                      char text[CONV_TILE_TEXT]);
+// See struct conv_variant.
+void conv_choice_extents(const struct conv_case *c, const struct conv_kind *kind,
+                         struct conv_extents *e);
 // What a kernel is told.
 struct conv_params conv_choice_params(const struct conv_case *c, const struct conv_choice *choice);
 // Whether the copy engine and boxes of pixels can do a convolution: of 16 bits, and so on.

@@ -96,9 +96,12 @@ static void record(struct grt_graph *graph, const struct conv_case *c) {
 }
 
 static void tile(const struct conv_case *c, char text[CONV_TILE_TEXT]) {
-    struct conv_choice choice = conv_choose(c, &kind);
-    conv_choice_text(&choice, text);
+    conv_choice_text(c, &kind, text);
+}
+
+static void extents(const struct conv_case *c, struct conv_extents *e) {
+    conv_choice_extents(c, &kind, e);
 }
 
 const struct conv_variant conv_variant_wgmma_x_registers = {
-    "wgmma_x_registers", usable, pays, record, scratch, false, tile};
+    "wgmma_x_registers", usable, pays, record, scratch, false, tile, extents};

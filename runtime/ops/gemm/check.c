@@ -22,8 +22,15 @@ static uint32_t size_of(const struct gemm_case *g) {
 }
 
 // An extent that leaves the same rest as that of the product, so that the same paths are taken.
-static uint32_t shrink(uint32_t extent, uint32_t size) {
-    return extent < size + 32 ? extent : size + extent % 32;
+static uint32_t shrink(uint32_t extent, uint32_t size, uint32_t step) {
+    return extent < size + step ? extent : size + extent % step;
+}
+
+// Kernels go along k in steps of up to 64.
+void gemm_check_extents(const struct gemm_case *g, uint32_t mnk[3]) {
+    mnk[0] = shrink(g->m, size_of(g), 32);
+    mnk[1] = shrink(g->n, size_of(g), 32);
+    mnk[2] = shrink(g->k, SMALL, 64);
 }
 
 // Whether the sums may be kept in half.
@@ -41,8 +48,9 @@ struct trial {
 };
 
 static bool begin(struct trial *t, const struct gemm_case *g, const char *variant) {
-    uint32_t size = size_of(g);
-    uint32_t m = shrink(g->m, size), n = shrink(g->n, size), k = shrink(g->k, SMALL);
+    uint32_t mnk[3];
+    gemm_check_extents(g, mnk);
+    uint32_t m = mnk[0], n = mnk[1], k = mnk[2];
     const struct grt_gemm_desc *d = g->desc;
     t->plan = grt_plan_create(g->dev);
     t->a_values = malloc((size_t)m * k * sizeof *t->a_values);
@@ -163,9 +171,9 @@ static enum grt_verdict run(const void *subject, bool fault) {
     return verdict;
 }
 
-// Which of a variant's kernels serves: its tile, and whether k is cut.
-static void name_kernel(const struct gemm_case *g, const struct gemm_variant *variant, char *text,
-                        size_t size) {
+void gemm_check_kernel(const struct gemm_case *g, const struct gemm_variant *variant, char *text,
+                       size_t size) {
+    text[0] = '\0';
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     if (variant->tile) {
         variant->tile(g, v);
@@ -191,7 +199,7 @@ bool gemm_trusted(const struct gemm_case *g, const struct gemm_variant *variant)
         grt_dtype_text(g->in), grt_dtype_text(g->out), in_half(g) ? " in half" : "",
         g->desc->a_transposed ? 't' : 'n', g->desc->b_transposed ? 't' : 'n',
         whole_chunks ? "aligned" : "ragged");
-    name_kernel(g, variant, what + used, sizeof what - used);
+    gemm_check_kernel(g, variant, what + used, sizeof what - used);
     const struct question question = {g, variant};
     return grt_check_trusts(g->dev, &(struct grt_check){.op = "gemm",
                                                         .variant = variant->name,

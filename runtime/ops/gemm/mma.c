@@ -14,18 +14,21 @@ struct tile {
 };
 
 // What they cost the profile says, for steps of their bk. Shared memory is at most 48 KiB but for
-// the first.
+// the first: several such workgroups share a compute unit on Vulkan too.
 //
 // Products that wgmma cannot do on Hopper (rows that are no multiples of 16 bytes) come here too.
 // TFLOP/s of f16 4096^3 and 8192^3 on an H200 (driver 580.159.04, 2026-11), where mma.sync gives
 // 640 at most: 128x256x64 465 466, 128x256x32 with 4 stages 424 441, 128x128x64 with 2 447 410,
 // 128x128x32 with 2, 3, 4 stages 313 321, 378 379, 396 388.
 //
-// The last is for few rows, whose time is that of reading b: little is read of a, and more of b is
-// on its way.
+// The last three are for few workgroups with a long k, whose time is that of reading: steps of 64
+// meet half as often, and of few rows little is read of a, and more of b is on its way. us by 64 x
+// 64 in steps of 32 / of 64: 192x128x12992 tn 8.7 / 8.1, 448^3 tn 5.0 / 4.6, 64 of 152x152x120 7.8
+// / 7.2; 24x192x55168 by 64 x 64 10.3, by 32 x 64 in steps of 64 8.3 (H200, OpenCL, 2026-11-18).
 static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3}, {128, 128, 32, 64, 64, 3},
                                     {128, 64, 32, 64, 32, 3},  {64, 64, 32, 32, 32, 3},
-                                    {32, 32, 32, 32, 32, 3},   {16, 128, 32, 16, 32, 5}};
+                                    {32, 32, 32, 32, 32, 3},   {16, 128, 32, 16, 32, 5},
+                                    {64, 64, 64, 32, 32, 3},   {32, 64, 64, 32, 16, 4}};
 
 static uint32_t tile_lanes(const struct tile *t) {
     return t->bm / t->wm * (t->bn / t->wn) * 32;
@@ -113,7 +116,24 @@ static struct tile with_stages(struct tile t, uint32_t k) {
     return t;
 }
 
+// Whether a tile suits a product: those for few rows suit no others, and narrow matrices have no
+// use for wide ones; steps of 64 were measured with rows of whole chunks. On Vulkan tiles of 32 x
+// 32 are for matrices that are no larger: us by them / by 64 x 64, H200, 2026-11-18: 1024 of
+// 61x61x56 tn 19 / 13, 12087x32x344 14 / 10, 11414x128x27 10 / 6, but 1024 of 16x16x39 nt 5.6, by
+// 16 x 128 8.8.
 #define FEW_ROWS 32u
+static bool suits(const struct gemm_case *g, const struct tile *t) {
+    bool few = g->m <= FEW_ROWS, narrow = g->n <= 32;
+    if (t->bm == 16) {
+        return few && g->n > 64;
+    }
+    if (t->bm == 32 && t->bn == 32) {
+        return !g->dev->info.caps.imports || (few && narrow);
+    }
+    bool long_steps = t->bk == 64 && t->bm <= 64;
+    return !long_steps || (gemm_in_chunks(g) && !narrow && few == (t->bm == 32));
+}
+
 static struct choice choose(const struct gemm_case *g) {
     uint32_t v[GRT_PROFILE_NUMBERS] = {0};
     if (gemm_sizes(g, &gemm_mma_tunable, v) && v[BM]) {
@@ -127,11 +147,7 @@ static struct choice choose(const struct gemm_case *g) {
     for (uint32_t i = roomy ? 0 : 1; i < sizeof tiles / sizeof tiles[0]; i++) {
         struct tile own = with_stages(tiles[i], g->k);
         const struct tile *t = &own;
-        // Tiles of 32 x 32 were slower on Vulkan: us by them / by 64 x 64, H200, 2026-11-17: 1024
-        // of 61x61x56 tn 33 / 18, 64x195x36260 tn 61 / 19, both in memory of small pages
-        // (backends/vulkan/buffer.c).
-        bool crowd = g->dev->info.caps.imports && t->bm == 32;
-        if ((t->bm == 16 && g->m > FEW_ROWS) || crowd) {
+        if (!suits(g, t)) {
             continue;
         }
         struct choice this = {own, {t->bm, t->bn, 0, 0, 0, true, 0}, {0}};

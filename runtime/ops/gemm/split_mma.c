@@ -2,6 +2,7 @@
 // f32 products on NVIDIA's matrix units, through OpenCL with PTX inside: each number is cut into
 // three bfloats, cl/nvidia/lib/gemm_split.k. Where it pays, see split.c.
 #include <stdio.h>
+#include <string.h>
 
 #include "case.h"
 
@@ -77,7 +78,7 @@ static struct tile choose(const struct gemm_case *g) {
     const struct gemm_case *meant = gemm_meant(g);
     uint32_t units = gemm_units(g);
     // What Hopper's other kernels need includes shared memory beyond 48 KiB.
-    bool roomy = grt_kernel_builds(g->dev, "probe_wgmma");
+    bool roomy = gemm_has_room(g);
     gemm_sizes(g, &gemm_split_mma_tunable, v);
     if (v[BM]) {
         return tile_of(v);
@@ -92,6 +93,12 @@ static struct tile choose(const struct gemm_case *g) {
         }
     }
     return tiles[TILE_COUNT - 1];
+}
+
+static void tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct tile t = choose(g);
+    const uint32_t sizes[] = {t.bm, t.bn, t.bk, t.wm, t.wn};
+    memcpy(v, sizes, sizeof sizes);
 }
 
 static bool usable(const struct gemm_case *g) {
@@ -116,4 +123,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "split_mma", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_split_mma = {"split_mma", usable, pays, record};
+const struct gemm_variant gemm_variant_split_mma = {"split_mma", usable, pays, record,
+                                                    .tile = tile};

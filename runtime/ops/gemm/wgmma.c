@@ -110,8 +110,10 @@ static struct choice choose(const struct gemm_case *g) {
 }
 
 // Microseconds that it takes to begin, beyond those of mma: it makes tensor maps first (H200,
-// 2026-11-17: 16 of 64x64x160 4.0 us, by mma 3.5; 1768x422x64 nt 5.1 and 4.3).
-#define BEGIN 1.5
+// 2026-11-17: 16 of 64x64x160 4.0 us, by mma 3.5; 1768x422x64 nt 5.1 and 4.3). With this, products
+// that one of both does much quicker go to it: 192x128x12992 tn 9.4 us, by mma 8.1; 40x5000x640 tn
+// 8.1 and 6.8, but 64x3264x5184 12.7 and 13.1 (OpenCL, 2026-11-18).
+#define BEGIN 2.2
 
 double gemm_wgmma_time(const struct gemm_case *g) {
     return choose(g).schedule.time + BEGIN;

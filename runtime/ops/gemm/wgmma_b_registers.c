@@ -39,18 +39,27 @@ static bool pays(const struct gemm_case *g) {
            !gemm_variant_wgmma_b_shared.usable(g);
 }
 
+// What its kernels differ in: columns, sixteens of k, whether c stays in the cache, counted from 1.
+enum { COLUMNS, SIXTEENS, KEEPS };
+static void tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    v[COLUMNS] = g->n <= 64 ? 64 : g->n <= 128 ? 128 : 256;
+    v[SIXTEENS] = gemm_ceil_div(g->k, 16);
+    v[KEEPS] = gemm_keeps_c(g) + 1u;
+}
+
 // Two blocks of 64 columns for a warpgroup, or one where there is no more; two warpgroups with the
-// same columns take tiles in turns, each with half of the memory.
+// same columns take tiles in turns, each with half of the memory. A check has the k of its own, and
+// the kernel of the product that it stands for: past k there are zeros.
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
-    const struct gemm_case *meant = gemm_meant(g);
-    uint32_t columns = meant->n <= 64 ? 64 : meant->n <= 128 ? 128 : 256;
+    uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+    tile(gemm_meant(g), v);
     const struct grt_spec specs[] = {{"WG", 256},
-                                     {"BN", columns},
-                                     {"KS", gemm_ceil_div(g->k, 16)},
-                                     {"STAGES", columns == 256 ? 5 : 2},
-                                     {"HOLD", columns == 64 ? 1 : 2},
+                                     {"BN", v[COLUMNS]},
+                                     {"KS", v[SIXTEENS]},
+                                     {"STAGES", v[COLUMNS] == 256 ? 5 : 2},
+                                     {"HOLD", v[COLUMNS] == 64 ? 1 : 2},
                                      {"VEC", 15 | gemm_alignment_of_c(g) << 4},
-                                     {"KEEP", gemm_keeps_c(meant)}};
+                                     {"KEEP", v[KEEPS] - 1}};
     uint64_t groups = tile_count(g) < gemm_places(g) ? tile_count(g) : gemm_places(g);
     const uint32_t grid[3] = {(uint32_t)groups, 1, 1};
     gemm_dispatch(graph, g, "wgmma_b_registers", specs, sizeof specs / sizeof specs[0], grid);
@@ -62,4 +71,4 @@ static double time_here(const struct gemm_case *g) {
 }
 
 const struct gemm_variant gemm_variant_wgmma_b_registers = {
-    "wgmma_b_registers", usable, pays, record, .gaps = true, .time = time_here};
+    "wgmma_b_registers", usable, pays, record, .gaps = true, .time = time_here, .tile = tile};

@@ -5,6 +5,7 @@
 // On an H200 it does f16 65536x256x256 with 371 TFLOP/s, wgmma with 340; where there are few tiles
 // both take a launch's time. More figures: ci/records/2026-11-16-h200/products-tried.txt.
 #include <math.h>
+#include <string.h>
 
 #include "case.h"
 
@@ -55,6 +56,13 @@ static bool pays(const struct gemm_case *g) {
            tile_count(g) >= 4 * (uint64_t)gemm_places(g);
 }
 
+// What its kernels differ in.
+static void tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBERS]) {
+    struct shape s = shape_of(g);
+    const uint32_t sizes[] = {s.bn, s.steps, s.stages, s.panels, s.turns, gemm_keeps_c(g) + 1u};
+    memcpy(v, sizes, sizeof sizes);
+}
+
 static void record(struct grt_graph *graph, const struct gemm_case *g) {
     const struct gemm_case *meant = gemm_meant(g);
     struct shape s = shape_of(meant);
@@ -74,4 +82,4 @@ static double time_here(const struct gemm_case *g) {
 }
 
 const struct gemm_variant gemm_variant_wgmma_b_shared = {
-    "wgmma_b_shared", usable, pays, record, .gaps = true, .time = time_here};
+    "wgmma_b_shared", usable, pays, record, .gaps = true, .time = time_here, .tile = tile};

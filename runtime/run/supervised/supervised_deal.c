@@ -212,7 +212,9 @@ bool supervised_share_out(struct grt_supervised *run) {
         return false;
     }
     if (all == 0 || d->batch % all != 0) {
-        return grt_fail(GRT_CONFIG, "a step of %u samples is not cut into %llu equal micro-batches",
+        return grt_fail(GRT_CONFIG,
+                        "a step of %u samples is not cut into %llu equal micro-batches: give a "
+                        "batch_size of which that is a divisor, or other micro_batches",
                         d->batch, (unsigned long long)all);
     }
     run->ranks = calloc(1, sizeof *run->ranks);

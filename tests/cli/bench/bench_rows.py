@@ -5,15 +5,17 @@
 Usage: bench_rows.py GPURT
 """
 import json
+import os
 import subprocess
 import sys
+import tempfile
 
 gpurt = sys.argv[1]
 wrong = 0
 
 
-def bench(words):
-    line = [gpurt, "bench", *words.split(), "--device", "ref:0", "--format", "jsonl"]
+def bench(words, device=("--device", "ref:0")):
+    line = [gpurt, "bench", *words.split(), *device, "--format", "jsonl"]
     done = subprocess.run(line, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(line)}: exit code {done.returncode}: {done.stderr}")
@@ -78,6 +80,17 @@ for row in rows:
     parts = row["input_ms"] + row["forward_ms"] + row["backward_ms"] + row["optimizer_ms"]
     same("samples/s", row["samples_per_s"], row["batch"] / row["total_ms"] * 1e3)
     same("share of the device", row["device_busy"], min(1.0, parts / row["total_ms"]))
+
+# Rows of 6 numbers of 4 bytes, one of them a target; memcpy is of the same numbers.
+with tempfile.TemporaryDirectory() as folder:
+    file = os.path.join(folder, "d.h5")
+    subprocess.run([gpurt, "data", "make", "regression", "--samples", "3000", "--features", "5", "-o", file], check=True, capture_output=True)
+    rows = bench(f"data --data {file} --batch-sizes 64 --num-workers 0,1 --time 0.01", ())
+same("rows of data", len(rows), 2)
+for row in rows:
+    same("MB/s", row["mb_per_s"], row["samples_per_s"] * 24e-6)
+    same("of raw", row["of_raw"], row["mb_per_s"] / row["raw_mb_per_s"])
+    same("of memcpy", row["of_memcpy"], row["samples_per_s"] * 24e-6 / row["memcpy_mb_per_s"])
 
 rows = bench("ppo --env cartpole --num-envs 2 --rollout-steps 8 hidden=4 --time 0.01")
 whole = [row for row in rows if row["kind"] == "iteration"]

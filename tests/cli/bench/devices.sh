@@ -50,4 +50,16 @@ both() { [ "$(cat made/gpurt-devices-*/?.err | grep -c 'rows of')" -eq 2 ]; }
 wait_for "both devices" both
 stop TERM "75" "two devices"
 [ -z "$(ls made)" ] || wrong "files are left after a stop: $(ls made)"
+
+# One that a signal ends is a failure; what its neighbour wrote is told all the same.
+begin bench launch --count 1 --time 1000 --device ref,ref --format jsonl
+wait_for "both devices" both
+mapfile -t children < <(pgrep -P "$pid")
+kill -KILL "${children[0]}"
+kill -TERM "${children[1]}"
+wait "$pid"
+code=$?
+[ "$code" -eq 70 ] || wrong "a device whose process was killed: exit code $code, wanted 70"
+[ "$(grep -c '^{"partial":true}' out)" -eq 1 ] || wrong "a device whose process was killed: the other does not say that it is not whole"
+[ -z "$(ls made)" ] || wrong "files are left after a kill: $(ls made)"
 exit "$failed"

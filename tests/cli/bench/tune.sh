@@ -77,7 +77,10 @@ before=$(setting)
 expect 0 "${tune[@]}" --budget 60s
 [ "$(column before)" = "$before" ] || wrong "the second run starts from $(column before)"
 case $(column result) in
-kept) [ "$(setting)" = "$before" ] || wrong "kept, and yet changed" ;;
+kept)
+    [ "$(setting)" = "$before" ] || wrong "kept, and yet changed"
+    [ "$(column after)" = "$before" ] || wrong "kept $before, and the row has $(column after)"
+    ;;
 stored) [ "$(setting)" = "$(column after)" ] || wrong "stored another" ;;
 *) wrong "the second run came to nothing" ;;
 esac

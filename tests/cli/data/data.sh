@@ -66,6 +66,12 @@ expect 0 data make shapes --samples 20 --pixels 8 --classes 4 -o "$tmp/s.h5"
     exit "$failed"
 ) || failed=1
 [ ! -e "$tmp/large.h5" ] || wrong "data make: a file that could not be written is there"
+# More rows than are asked for at once, in batches that do not divide those.
+expect 0 data make regression --samples 5000 --features 1 -o "$tmp/long.h5"
+expect 0 data order --data "$tmp/long.h5" --device ref:0 shuffle=false validation_split=0 batch_size=1000 --format csv
+[ "$(sed -n '1p; 2p; 1002p; 4097p; 4098p; $p' "$tmp/out" | xargs)" = 'step,row 1,0 2,1000 5,4095 5,4096 5,4999' ] ||
+    wrong "data order: $(sed -n '1p; 2p; 1002p; 4097p; 4098p; $p' "$tmp/out" | xargs)"
+rm "$tmp/long.h5"
 expect 0 data info "$tmp/s.h5"
 said 'shapes, 4 classes'
 said '^x +u8 +20 x 8 x 8 x 3 '

@@ -168,7 +168,7 @@ told 'rank_shares is speed, of 1 micro-batches: .* one for each of 2 ranks'
 ranks 78 2 "${train[@]}" rank_shares=3,1 sync_batch_norm=true --device ref checkpoint_dir=u
 told 'rank_shares is 3,1: sync_batch_norm want'
 ranks 78 2 "${train[@]}" batch_size=63 --device ref checkpoint_dir=u
-told 'a step of 63 samples is not cut into 2 equal micro-batches'
+told 'a step of 63 samples is not cut into 2 equal micro-batches: give a batch_size of which that is a divisor, or other micro_batches'
 
 # ---- a loss that is not finite ----
 # Each rank measures another time for a step: all go back at the same one nevertheless.

@@ -123,6 +123,19 @@ for device in ref opencl vulkan; do
     done
     [ -n "$(near $device-1.jsonl)" ] || wrong "no neighbours in the log"
 done
+# Asked to stop in the trial, which would take minutes here: it is given up behind the batch that is
+# on its way, and what was learnt is saved.
+expect 0 data make shapes --samples 3000 --classes 2 --pixels 24 -o many.h5
+sed 's/^model:.*/model: [{conv: 16}, relu, {conv: 16}, relu, {pool: mean}]/' cnn.yaml >long.yaml
+long=(train simclr --data many.h5 --config long.yaml max_steps=2 log_interval=1 --device ref
+    checkpoint_dir=owed --log owed.jsonl)
+begin_ranks 2 "${long[@]}"
+wait_for "the last step" grep -q '"event":"train".*"step":2,' owed.jsonl
+stop USR1 75 "two ranks in the trial by nearest neighbours"
+told 'interrupted; the checkpoint is in owed'
+ended signal owed.jsonl
+grep -q '"knn"' owed.jsonl && wrong "a trial that was given up is in the log"
+[ -e owed/step-000000000002.h5 ] || wrong "no checkpoint of the step before the trial"
 ranks 0 2 "${cnn[@]}" --device ref max_steps=1 sync_batch_norm=true drop_last=true checkpoint_dir=u
 told 'norms over a batch are over the same micro-batch of every rank'
 # Norms keep their statistics once for each micro-batch, however often it goes forward.

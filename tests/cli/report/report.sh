@@ -55,7 +55,10 @@ expect 0 compare old.json new.json --format json -o changes.json
 expect 1 report new.json --baseline old.json --fail-under 0.95 --md fail.md
 told 'at most 0\.902'
 grep -q '1 below 0.95 of the baseline' fail.md || wrong "the Markdown lacks what is below"
-expect 0 report old.json new.json --baseline old.json --md pass.md
+expect 0 report old.json new.json --baseline old.json --md pass.md --csv pass.csv
+# The baseline is no result too, though it is among the files.
+[ "$(grep -c ',old.json$' pass.csv) $(grep -c ',new.json$' pass.csv)" = '4 4' ] || wrong "rows of the baseline and the others: $(cat pass.csv)"
+[ "$(awk -F, '$9 == 1' pass.csv | grep -c ',A,')" -eq 8 ] || wrong "not every row counts once: $(cat pass.csv)"
 grep -q '| 8x8x8 f32 | A · vulkan | 100 GFLOP/s | 90.0 GFLOP/s | 0.900' pass.md || wrong "the Markdown lacks a change"
 
 # ---- snapshots of memory ----

@@ -206,15 +206,21 @@ expect 0 bench rollout --num-envs 2 --num-dirs 1 --dir-chunk 1 --episode-length 
 grep -q '"of_peak"' out || wrong "bench rollout: no share of the device's rate"
 
 # ---- other forms ----
+# --directions goes on behind a line that was cut off, and has its head once.
+printf 'iteration,direction,seed,return_plus,return_minus\n7,0,5,3' >torn.csv
+expect 0 train es --env cartpole --num-envs 2 --num-dirs 2 --episode-length 5 --iterations 1 --device ref:0 \
+    --checkpoint torn.h5 --directions torn.csv
+[ "$(cut -d, -f1,2 torn.csv | paste -sd' ')" = "iteration,direction 7,0 1,0 1,1" ] || wrong "--directions: $(cat torn.csv)"
+
 # A policy keeps what it does to its observations, in both directions, bit for bit.
 python=/usr/bin/python3 # Debian's, which has h5py
 for policy in affine mlp16; do
     expect 0 train es --device ref:0 --env pendulum --policy "$policy" --iterations 3 --num-envs 4 --num-dirs 4 \
         --checkpoint "$tmp/n.h5" -q
     expect 0 convert "$tmp/n.h5" "$tmp/n.safetensors"
-    grep -q 'stay behind, --all' "$tmp/err" || wrong "convert: no word of what stays behind"
+    read -r kept left <<<"$(sed -nE 's/.*[^0-9]([0-9]+) tensors in .*; ([0-9]+) that only --resume .* stay behind, --all .*/\1 \2/p' <(sed 's/^/ /' "$tmp/err"))"
     expect 0 convert "$tmp/n.safetensors" "$tmp/back.h5"
-    "$python" - "$tmp" <<'PY' || wrong "convert: another normaliser"
+    "$python" - "$tmp" "${kept:-0}" "${left:-0}" <<'PY' || wrong "convert: another normaliser, or other tensors than it tells"
 import h5py, json, struct, sys
 import numpy as np
 was, back = h5py.File(sys.argv[1] + "/n.h5"), h5py.File(sys.argv[1] + "/back.h5")
@@ -227,6 +233,10 @@ norm = np.frombuffer(blob[8 + size + begin:8 + size + end], "<f4").reshape(entry
 assert norm.shape == (3, 3) and (norm == was[name][()]).all() and (norm == back[name][()]).all()
 assert not (norm[0] == 0).all() and not (norm[1] == 1).all(), "a normaliser that does nothing tests nothing"
 assert "optimizer" not in back and sorted(back["model"]) == sorted(was["model"])
+kept, left, count = int(sys.argv[2]), int(sys.argv[3]), []
+was.visititems(lambda name, item: count.append(name) if isinstance(item, h5py.Dataset) else None)
+there = len([key for key in json.loads(blob[8:8 + size]) if key != "__metadata__"])
+assert (kept, kept + left) == (there, len(count)) and left > 0, (kept, left, there, count)
 PY
     for form in n.h5 back.h5 n.safetensors; do
         expect 0 play pendulum --device ref:0 --steps 50 --format json --checkpoint "$tmp/$form" -o "$tmp/$form.json"

@@ -33,7 +33,12 @@ sup=(train supervised --data gusts.h5 inputs=wind targets=lift hidden=16 depth=1
 # epochs.
 never=("${sup[@]}" min_delta=1e6)
 expect 0 "${never[@]}" epochs=4 patience=1000 checkpoint_dir=four --log four.jsonl
-told 'ended by epochs: .*; the best loss is [0-9.e-]+, of epoch 4'
+told 'ended by epochs: .*; the best loss is [0-9][0-9.e-]*, of epoch 4'
+if host_part; then
+    # The third epoch has four steps of eight, and is the best.
+    expect 0 "${sup[@]}" epochs=5 max_steps=20 checkpoint_dir=part
+    told 'ended by max_steps: .*; the best loss is [0-9][0-9.e-]*, of epoch 3$'
+fi
 ended epochs four.jsonl
 for cache in none device; do
     expect 0 "${never[@]}" epochs=1000 early_stopping_patience=3 cache="$cache" checkpoint_dir="stall-$cache" \

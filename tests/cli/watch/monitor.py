@@ -91,7 +91,7 @@ def check_states(tmp):
         assert sum(row["reader"] == "nvml" for row in devices) == 2 and [row["pid"] for row in processes] == [1234, 1235], processes
         row = processes[0]
         for key, value in {"app": "train supervised", "device": "vulkan:0", "step": 500, "steps": 1000, "rate": 1.25e6, "score": 0.017,
-                           "score_of": "loss", "left": 3907.0, "memory": 3 * GIB, "epoch": 2}.items():
+                           "score_of": "loss", "left": 3907.0, "memory": 3 * GIB, "epoch": 2, "epochs": 4}.items():
             assert row[key] == value, (key, row)
         assert row["cpus"] is None, row
         # The first GPU is busy 42 % of the time and filled by 90 %, the second filled by 25 %.

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/matrix_text.h"
+#include "cli/output/matrix_text.h"
 
 static void shapes_in_words(void **state) {
     (void)state;

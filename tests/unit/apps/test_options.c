@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "cli/command.h"
-#include "cli/options.h"
+#include "cli/options/options.h"
 #include "cli/talk.h"
 
 struct values {

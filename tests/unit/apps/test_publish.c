@@ -14,8 +14,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "publish/publish.h"
 #include "runtime_folder.h"
+#include "train/trainer.h"
 
 // Whether the metrics have a number of this process.
 static bool holds(const char *path, const char *name, int value) {
@@ -135,11 +137,93 @@ static void one_after_another(void **context) {
     assert_int_equal(unlink(metrics), 0);
 }
 
+// Of a card that counts no energy it is its power by the time between two looks.
+static void energy_of_power(void **context) {
+    (void)context;
+    struct grt_dev_info info = {
+        .selector = "vulkan:0", .name = "NVIDIA Fake", .pci = "0000:65:00.0"};
+    struct publish_means means;
+    setenv("FAKE_NVML_NO_ENERGY", "1", 1);
+    publish_begin(&(struct publish_desc){"train x", &info, true, NULL});
+    double before = grt_seconds();
+    assert_true(publish_take(&means));
+    double begun = grt_seconds();
+    usleep(100000);
+    double ended = grt_seconds();
+    assert_true(publish_take(&means));
+    double behind = grt_seconds();
+    publish_end();
+    unsetenv("FAKE_NVML_NO_ENERGY");
+    // What was seen last before the first call is at most so old.
+    double seconds = means.energy / 345.678;
+    assert_true(seconds > 0.9 * (ended - begun) - 0.02 && seconds < behind - before + 0.02);
+}
+
+// ---- rows of a log ----
+
+static struct {
+    struct grt_run_row rows[8];
+    size_t count;
+} told;
+
+static void note(void *context, const struct grt_run_report *r) {
+    (void)context;
+    if (r->news == GRT_RUN_NEWS_ROW && told.count < 8) {
+        told.rows[told.count++] = *r->row;
+    }
+}
+
+// Rows `monitor` behind rows `train` and `evaluate`: the energy of an epoch is that of the rows
+// since the last evaluation.
+static void energy_of_epochs(void **context) {
+    (void)context;
+    static const enum grt_run_event events[] = {GRT_RUN_TRAIN, GRT_RUN_TRAIN, GRT_RUN_EVALUATE,
+                                                GRT_RUN_TRAIN, GRT_RUN_EVALUATE};
+    const size_t count = sizeof events / sizeof *events;
+    struct grt_dev_info info = {
+        .selector = "vulkan:0", .name = "NVIDIA Fake", .pci = "0000:65:00.0"};
+    char kept[128];
+    struct trainer t = {0};
+    snprintf(kept, sizeof kept, "%s/kept.h5", root);
+    told.count = 0;
+    t.run = grt_run_create(&(struct grt_run_desc){.file = kept, .report = note});
+    assert_non_null(t.run);
+    publish_begin(&(struct publish_desc){"train x", &info, true, NULL});
+    usleep(50000);
+    for (size_t i = 0; i < count; i++) {
+        struct grt_run_row row = {.event = events[i]};
+        struct grt_run_report news = {.news = GRT_RUN_NEWS_ROW, .row = &row};
+        trainer_monitor_report(&t, &news);
+        news.news = GRT_RUN_NEWS_TURN;
+        trainer_monitor_report(&t, &news);
+        usleep(30000);
+    }
+    publish_end();
+    grt_run_destroy(&t.run);
+    assert_int_equal(t.sensors.epochs, 2);
+    assert_int_equal(told.count, count);
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct grt_run_row *row = &told.rows[i];
+        assert_int_equal(row->event, GRT_RUN_MONITOR);
+        assert_true(grt_run_row_has(row, GRT_FIELD_ENERGY));
+        sum += row->numbers[GRT_FIELD_ENERGY];
+        assert_int_equal(grt_run_row_has(row, GRT_FIELD_EPOCH_ENERGY),
+                         events[i] == GRT_RUN_EVALUATE);
+        if (events[i] == GRT_RUN_EVALUATE) {
+            near(row->numbers[GRT_FIELD_EPOCH_ENERGY], sum);
+            sum = 0;
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(gpu, begin, end),
         cmocka_unit_test_setup_teardown(unknown, begin, end),
         cmocka_unit_test_setup_teardown(one_after_another, begin, end),
+        cmocka_unit_test_setup_teardown(energy_of_power, begin, end),
+        cmocka_unit_test_setup_teardown(energy_of_epochs, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

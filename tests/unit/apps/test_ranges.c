@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cli/ranges.h"
+#include "cli/options/ranges.h"
 
 static const struct ranges_rule plain = {false, 0, 0};
 static const struct ranges_rule bytes = {true, 1, 0};

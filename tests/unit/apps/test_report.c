@@ -15,7 +15,7 @@
 #include "report/compare.h"
 #include "report/read.h"
 #include "report/summary.h"
-#include "cli/markup.h"
+#include "cli/output/markup.h"
 #include "report/text.h"
 
 #define HEAD(device, date)                                                                         \
@@ -418,6 +418,7 @@ static void test_refused(void **state) {
         {" \n \n", "is empty"},
         {"[1]", "line 1: an object is wanted"},
         {"7", "line 1: '[' or '{' expected"},
+        {"epochs: 3\n", "expected near 'epochs'; results are wanted, as --format json writes them"},
         {"{\"rows\":[]}", "no schema"},
         {"{\"schema\":7,\"rows\":[]}", "no schema"},
         {"{\"schema\":\"gpurt.bench/2\",\"rows\":[]}", "another version of gpurt"},
@@ -570,6 +571,67 @@ static void test_sweep(void **state) {
     report_finish(&r);
 }
 
+// A sweep of these trials, whose values rise by 1.
+static void read_trials(struct report *r, int trials, const int (*values)[2]) {
+    char text[2048];
+    size_t used = (size_t)snprintf(
+        text, sizeof text,
+        "{\"schema\":\"gpurt.sweep/1\",\"sweep\":{\"metric\":\"m\",\"goal\":\"minimize\","
+        "\"parameters\":[{\"name\":\"a\"},{\"name\":\"b\"}]}}\n");
+    for (int i = 0; i < trials; i++) {
+        used +=
+            (size_t)snprintf(text + used, sizeof text - used,
+                             "{\"trial\":%d,\"state\":\"done\",\"value\":%d,\"a\":%d,\"b\":%d}\n",
+                             i, i + 1, values[i][0], values[i][1]);
+    }
+    report_init(r);
+    read_good(r, "s.jsonl", text, false);
+    report_settle(r);
+}
+
+// Five values are few: groups by a have the mean ranks 1 2 3 4 5.5 5.5, so the ratio is 17 / 17.5.
+// Six are many: ranks of b differ from those of the metric by 4 1 1 2 2 0, so the correlation is
+// 1 - 6 * 26 / 210 = 9/35. Of three trials nothing is said, of four it is.
+static void test_importance(void **state) {
+    static const int values[][2] = {{5, 5}, {1, 1}, {4, 4}, {2, 2}, {3, 3}, {3, 6}};
+    struct report r;
+    (void)state;
+    read_trials(&r, 6, values);
+    near_to(r.sweeps[0].parameters[0].importance, 34.0 / 35);
+    near_to(r.sweeps[0].parameters[1].importance, 81.0 / 1225);
+    report_finish(&r);
+    read_trials(&r, 4, values);
+    near_to(r.sweeps[0].parameters[0].importance, 1);
+    report_finish(&r);
+    read_trials(&r, 3, values);
+    assert_true(isnan(r.sweeps[0].parameters[0].importance));
+    report_finish(&r);
+}
+
+// A file that is not whole says so in its head or behind its rows; of two commands of one file each
+// says it for itself.
+static void test_partial(void **state) {
+    struct report r;
+    (void)state;
+    report_init(&r);
+    read_good(&r, "whole", HEAD("A", "2026-01-01T00:00:00Z") GEMM("8x8x8", "1", "0"), false);
+    read_good(&r, "behind",
+              HEAD("A", "2026-01-01T00:00:00Z")
+                  GEMM("8x8x8", "1", "0") "{\"partial\":true}\n" HEAD("A", "2026-01-02T00:00:00Z")
+                      GEMM("8x8x8", "1", "0") "{\"partial\":false}\n",
+              false);
+    read_good(&r, "head",
+              "{\"schema\":\"gpurt.bench/1\",\"partial\":true,\"device\":{\"name\":\"A\","
+              "\"backend\":\"vulkan\"},\"rows\":[]}",
+              false);
+    static const bool partial[] = {false, true, false, true};
+    assert_int_equal(r.source_count, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(r.sources[i].partial, partial[i]);
+    }
+    report_finish(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_winners),       cmocka_unit_test(test_newest),
@@ -579,6 +641,7 @@ int main(void) {
         cmocka_unit_test(test_bounds),        cmocka_unit_test(test_texts),
         cmocka_unit_test(test_colors),        cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_log_of_rows),   cmocka_unit_test(test_order_of_standings),
+        cmocka_unit_test(test_importance),    cmocka_unit_test(test_partial),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

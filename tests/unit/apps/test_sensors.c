@@ -213,6 +213,38 @@ static void other(void **state) {
     sensors_close(&sensors);
 }
 
+// Clients have numbers of their card: the first of each of two cards are two.
+static void two_cards(void **state) {
+    static const char *const cards[] = {"0000:04:00.0", "0000:05:00.0"};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char path[64], text[256];
+        put_card(i, cards[i], "0x8086", "0xe20b");
+        snprintf(path, sizeof path, "/proc/9/fd/%d", 4 + i);
+        link_to("/dev/dri/renderD128", path);
+        snprintf(path, sizeof path, "/proc/9/fdinfo/%d", 4 + i);
+        snprintf(text, sizeof text,
+                 "drm-pdev:\t%s\ndrm-client-id:\t1\ndrm-engine-ccs:\t1 ns\n"
+                 "drm-resident-vram0:\t%d KiB\n",
+                 cards[i], 64 << i);
+        put(path, text);
+    }
+    struct sensors *sensors = open_tree();
+    struct sensor_sample sample;
+    sensors_read(sensors, &sample);
+    size_t seen = 0;
+    for (size_t i = 0; i < sample.count; i++) {
+        for (int k = 0; k < 2; k++) {
+            if (strcmp(sample.devices[i].pci, cards[k]) == 0) {
+                near(sample.devices[i].values[SENSOR_MEMORY_USED], 65536 << k);
+                seen++;
+            }
+        }
+    }
+    assert_int_equal(seen, 2);
+    sensors_close(&sensors);
+}
+
 // Xe counts cycles, of its own clock; old drivers tell memory under another name.
 static void cycles(void **state) {
     (void)state;
@@ -350,6 +382,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(amd, begin, end),
         cmocka_unit_test_setup_teardown(other, begin, end),
+        cmocka_unit_test_setup_teardown(two_cards, begin, end),
         cmocka_unit_test_setup_teardown(cycles, begin, end),
         cmocka_unit_test_setup_teardown(broken, begin, end),
         cmocka_unit_test_setup_teardown(cpu, begin, end),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What running processes say of themselves: what is written is read, what the dead left is removed,
 // and a folder or file that is not what it should be is left alone.
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -19,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "harness/open_files.h"
 #include "publish/metrics.h"
 #include "publish/state.h"
 #include "runtime_folder.h"
@@ -58,17 +58,6 @@ static struct state some(double step) {
     state.steps = 1e6;
     state.score = 0.125;
     return state;
-}
-
-static uint32_t open_files(void) {
-    uint32_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder)) {
-        count++;
-    }
-    closedir(folder);
-    return count;
 }
 
 static void there_and_back(void **context) {

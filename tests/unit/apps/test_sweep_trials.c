@@ -268,6 +268,24 @@ static void ends(void **state) {
     assert_false(sweep->fatal || sweep->broken);
 }
 
+// One that crashed, was tried again and came to its end has no reason any more, nor has its file.
+static void tried_again(void **state) {
+    struct sweep_trial *t = &sweep->trials[0];
+    (void)state;
+    assert_true(sweep_ended(sweep, t, (struct sweep_end){true, -9, NULL}));
+    assert_non_null(strstr(t->why, "signal 9"));
+    put(0, "log.jsonl", START ROW("evaluate", 1, 10, 2, 0.5), "w");
+    assert_true(sweep_ended(sweep, t, (struct sweep_end){true, COMMAND_OK, NULL}));
+    assert_int_equal(t->state, SWEEP_DONE);
+    assert_int_equal(t->crashes, 1);
+    assert_string_equal(t->why, "");
+    struct sweep_trial again = {.number = 0};
+    assert_true(sweep_trial_load(sweep, &again));
+    assert_string_equal(again.why, "");
+    assert_int_equal(again.crashes, 1);
+    sweep_progress_finish(&again.progress);
+}
+
 // Ten runs in a row that did nothing; one that did something begins the count anew, and so does one
 // that was asked to stop.
 static void idle_runs(void **state) {
@@ -503,6 +521,7 @@ int main(void) {
         CASE(gone_on_with),
         CASE(other_rows),
         CASE(ends),
+        CASE(tried_again),
         CASE(idle_runs),
         CASE(no_metric),
         CASE(the_best),

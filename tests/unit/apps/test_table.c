@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/visible.h"
-#include "cli/table.h"
+#include "cli/output/table.h"
 
 #define GA "\xea\xb0\x80"  // a syllable of Hangul: two columns
 #define ACUTE "\xcc\x81"   // combining: none

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/table.h"
+#include "cli/output/table.h"
 
 enum { NAME, OK, COUNT, SIZE, TIME, SHARE, NOTE, COLUMNS };
 

@@ -37,8 +37,10 @@ static int end(void **state) {
     return rmdir(folder);
 }
 
-// m, n, k of the forward product, and those of the weights' gradient.
-static void expect(const char *model, const char *batch, uint64_t m, uint64_t n, uint64_t k) {
+// m, n, k of the forward product, and those of the weights' gradient; the place of its type among
+// those of `bench gemm`.
+static void expect_in(const char *precision, uint32_t place, const char *model, const char *batch,
+                      uint64_t m, uint64_t n, uint64_t k) {
     struct grt_config config;
     struct bench_gemm_options o = {0};
     char data[96];
@@ -48,6 +50,7 @@ static void expect(const char *model, const char *batch, uint64_t m, uint64_t n,
     assert_true(grt_config_override(&config, "loss=cross_entropy"));
     assert_true(grt_config_override(&config, model));
     assert_true(grt_config_override(&config, batch));
+    assert_true(grt_config_override(&config, precision));
     assert_int_equal(tune_products(&config, profile, &o), 0);
     assert_int_equal(o.shapes.count, 2);
     const struct bench_gemm_shape *s = o.shapes.values;
@@ -59,8 +62,12 @@ static void expect(const char *model, const char *batch, uint64_t m, uint64_t n,
     assert_int_equal(s[1].n, k);
     assert_int_equal(s[1].k, m);
     assert_int_equal(s[1].trans, 2);
-    assert_int_equal(o.precisions, 1);
+    assert_int_equal(o.precisions, 1 << place);
     free(o.shapes.values);
+}
+
+static void expect(const char *model, const char *batch, uint64_t m, uint64_t n, uint64_t k) {
+    expect_in("precision=f32", 0, model, batch, m, n, k);
 }
 
 // Images of 8x8x3 are 192 inputs of 64 pixels; what has parts is no layer, and a norm no product.
@@ -77,7 +84,16 @@ static void of_layers(void **state) {
     expect("model=[flatten, {linear: 600}, {linear: out}]", "batch_size=16384", 8192, 600, 192);
 }
 
+// f32, f16 and bf16, in the order of --precision.
+static void of_types(void **state) {
+    (void)state;
+    expect_in("precision=f16", 1, "model=[flatten, {linear: 50}, {linear: out}]", "batch_size=8", 8,
+              50, 192);
+    expect_in("precision=bf16", 2, "model=[flatten, {linear: 50}, {linear: out}]", "batch_size=8",
+              8, 50, 192);
+}
+
 int main(void) {
-    const struct CMUnitTest cases[] = {cmocka_unit_test(of_layers)};
+    const struct CMUnitTest cases[] = {cmocka_unit_test(of_layers), cmocka_unit_test(of_types)};
     return cmocka_run_group_tests(cases, begin, end);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cli/watch.h"
+#include "cli/options/watch.h"
 
 static const struct watch_peaks peaks = {.operations = 1e12, .bytes = 1e11};
 static char text[WATCH_ADVICE_SIZE];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled kernels on disk: a damaged, foreign or half-written entry is a miss, never a wrong
 // answer. Each case has a cache folder of its own.
-#include "harness/cache_kit.h"
+#include "kits/cache_kit.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 // Statuses, the newest failure of a thread, and the log.
 #include "harness/harness.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,6 +25,7 @@
 #include "gpurt/profile.h"
 #include "gpurt/tunable.h"
 #include "gpurt/unfinished.h"
+#include "harness/open_files.h"
 
 static void texts(void **state) {
     (void)state;
@@ -351,18 +351,6 @@ static void does_nothing(void *context) {
 static void takes_long(void *context) {
     (void)context;
     sleep(600);
-}
-
-// Descriptors that are open.
-static uint32_t open_files(void) {
-    uint32_t count = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    assert_non_null(folder);
-    while (readdir(folder)) {
-        count++;
-    }
-    closedir(folder);
-    return count;
 }
 
 // What is said of one that went by itself, of one that was killed, and of one that waits, which is

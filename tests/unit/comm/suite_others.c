@@ -46,6 +46,7 @@ static bool tell(void *self, void *all, size_t each) {
     (void)self;
     if (each == sizeof *peers) {
         peers[1].pid = (int32_t)other.pid;
+        peers[1].began = 0;  // it has told nothing of itself
         peers[1].machine[0] = (char)(peers[0].machine[0] + other.elsewhere);
     } else {
         memcpy((char *)all + each, all, each);
@@ -199,29 +200,39 @@ static void names_of_processes(void **state) {
     static const char *const names[] = {"plain", "a) T (b", "a) S (b", "Z)"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int ready[2], status;
-        char byte = 0;
+        struct peer peer, stranger;
         assert_int_equal(pipe(ready), 0);
         pid_t pid = fork();
         assert_true(pid >= 0);
         if (pid == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
             prctl(PR_SET_NAME, names[i]);
-            (void)!write(ready[1], "", 1);
+            peer_describe(&peer, "ref:0");
+            (void)!write(ready[1], &peer, sizeof peer);
             for (;;) {
                 pause();
             }
         }
-        assert_int_equal(read(ready[0], &byte, 1), 1);
-        assert_int_equal(peer_look(pid), PEER_RUNS);
+        assert_int_equal(read(ready[0], &peer, sizeof peer), sizeof peer);
+        assert_int_equal(peer.pid, pid);
+        assert_int_equal(peer_look(&peer), PEER_RUNS);
+        assert_false(peer_end_stopped(&peer));
         assert_int_equal(kill(pid, SIGSTOP), 0);
         assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-        assert_int_equal(peer_look(pid), PEER_STOPPED);
-        assert_int_equal(kill(pid, SIGKILL), 0);
+        assert_int_equal(peer_look(&peer), PEER_STOPPED);
+        // One that began at another time has only its number, and is left alone.
+        assert_true(peer.began > 0);
+        stranger = peer;
+        stranger.began--;
+        assert_int_equal(peer_look(&stranger), PEER_GONE);
+        assert_false(peer_end_stopped(&stranger));
+        assert_int_equal(peer_look(&peer), PEER_STOPPED);
+        assert_true(peer_end_stopped(&peer));
         siginfo_t info;
         assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-        assert_int_equal(peer_look(pid), PEER_GONE);  // nobody has asked how it ended
+        assert_int_equal(peer_look(&peer), PEER_GONE);  // nobody has asked how it ended
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_equal(peer_look(pid), PEER_GONE);
+        assert_int_equal(peer_look(&peer), PEER_GONE);
         close(ready[0]);
         close(ready[1]);
     }

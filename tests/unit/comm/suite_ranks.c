@@ -365,6 +365,12 @@ static void windows(void **state) {
     assert_true(opens(own, first, right));
     memcpy(window_own(second, 0), "of the second", sizeof "of the second");
     assert_string_equal(window_box(first, 0, 1), "of the second");
+    // Who leaves is seen to have left, by those that share its file.
+    assert_false(window_left(first));
+    window_leave(alike);
+    assert_false(window_left(first));
+    window_leave(second);
+    assert_true(window_left(first));
     window_destroy(&first);
     window_destroy(&second);
     window_destroy(&alike);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets: every type, layout and filter against the HDF5 library's own reading; shapes laid side
 // by side; normalisation. Rows that are refused: suite_values.c.
-#include "harness/data_kit.h"
+#include "kits/data_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -220,6 +220,71 @@ static void inputs_of_different_points(void **state) {
     }
 }
 
+// Images lie pixel by pixel beside those of the same sides, and one behind the other beside those
+// that only have as many pixels.
+static void images_of_other_sides(void **state) {
+    (void)state;
+    const char *path = data_kit_path("sides.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "a", .shape = {5, 2, 8, 3}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "b", .shape = {5, 4, 4, 3}});
+    data_kit_write(path, false, &(struct data_kit_set){.name = "c", .shape = {5, 2, 8, 1}});
+    static const char *const names[2][2] = {{"a", "b"}, {"a", "c"}};
+    for (int k = 0; k < 2; k++) {
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .inputs = names[k], .input_count = 2,
+                                              .no_targets = true));
+        assert_non_null(data);
+        struct grt_dataset_info info = grt_dataset_info(data);
+        assert_int_equal(info.height, k ? 2 : 0);
+        assert_int_equal(info.points, k ? 16 : 0);
+        assert_int_equal(info.features, k ? 4 : 2 * 48);
+        float *x = data_kit_rows(data, NULL);
+        for (uint64_t i = 0; i < 5 * 48; i++) {
+            uint64_t row = i / 48, at = i % 48;
+            float got = k ? x[row * 64 + at / 3 * 4 + at % 3] : x[row * 96 + at];
+            assert_true((double)got == data_kit_value(i));
+            assert_true(k || (double)x[row * 96 + 48 + at] == data_kit_value(i));
+        }
+        free(x);
+        grt_dataset_close(&data);
+    }
+}
+
+// Whole numbers and doubles that are far from zero and near each other are told apart once their
+// mean is off, whatever type they have.
+static void normalised_from_afar(void **state) {
+    (void)state;
+    enum { N = 64 };
+    const struct {
+        hid_t type;
+        double from;
+    } types[] = {{H5T_STD_U32LE, 4e9},
+                 {H5T_STD_U32BE, 4e9},
+                 {H5T_STD_I32LE, -2e9},
+                 {H5T_STD_I64LE, 1e15},
+                 {H5T_IEEE_F64LE, 1e15}};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        double numbers[N], squares = 0;
+        for (int i = 0; i < N; i++) {
+            numbers[i] = types[t].from + i;
+            squares += (i - (N - 1) / 2.0) * (i - (N - 1) / 2.0) / N;
+        }
+        const char *path = data_kit_path("afar.h5");
+        data_kit_write(path, true,
+                       &(struct data_kit_set){
+                           .name = "x", .type = types[t].type, .shape = {N, 1}, .data = numbers});
+        struct grt_dataset *data =
+            grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true));
+        assert_non_null(data);
+        float *x = data_kit_rows(data, NULL);
+        for (int i = 0; i < N; i++) {
+            assert_true(fabs((double)x[i] - (i - (N - 1) / 2.0) / sqrt(squares)) < 1e-5);
+        }
+        free(x);
+        grt_dataset_close(&data);
+    }
+}
+
 // Against sums in the plainest form, over exactly the rows that are trained on.
 // A feature that never changes, or by less than f32 has, stays what it is, less its mean; one that
 // changes by a little more is divided by its deviation.
@@ -353,6 +418,11 @@ static void small_compressed_data(void **state) {
     TEST_REFUSED(grt_dataset_open(
                      grt_dataset_desc(.path = path, .no_targets = true, .validation_split = 0.5)),
                  GRT_BAD_DATA, "lie in one compressed chunk");
+    // A window is one chunk at least, however large.
+    data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+    assert_non_null(data);
+    assert_int_equal(grt_dataset_info(data).window_rows, 80);
+    grt_dataset_close(&data);
 }
 
 static void bad_descs(void **state) {
@@ -372,8 +442,35 @@ static void bad_descs(void **state) {
     const char *const z[] = {"z"};
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .targets = z, .target_count = 1)),
                  GRT_BAD_DATA, "'x' has 4 rows and 'z' has 5");
+    static const double one[] = {1, 1}, none[] = {1, 0}, odd[] = {(double)NAN, 1}, less[] = {1, -1};
+    const double *const stds[] = {none, odd, less};
+    for (int i = 0; i < 3; i++) {
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true, .mean = one,
+                                                       .std = stds[i])),
+                     GRT_INVALID, "a std that is not above 0");
+    }
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true, .mean = one)),
+                 GRT_INVALID, "mean without std, or std without mean");
+    // Of several targets a class is one whole number.
+    const char *const aims[] = {"y", "wide"};
+    const struct grt_dataset_target kinds[2][2] = {{{.classes = 300}}, {{0}, {.classes = 300}}};
+    data_kit_write(path, false,
+                   &(struct data_kit_set){.name = "wide", .type = H5T_STD_I32LE, .shape = {4, 2}});
+    for (int i = 0; i < 2; i++) {
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .targets = aims,
+                                                       .target_count = 2, .kinds = kinds[i])),
+                     GRT_BAD_DATA,
+                     i ? "'wide' cannot be a class: one integer a row"
+                       : "'y' cannot be a class: one integer a row");
+    }
     struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
     assert_non_null(data);
+    static const struct grt_loader_share no_shares[] = {{0, 0, 4}, {4, 1, 4}, {2, 3, 4}, {0, 5, 4}};
+    for (int i = 0; i < 4; i++) {
+        TEST_REFUSED(
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 1, .share = no_shares[i])),
+            GRT_INVALID, "a share that is no part of the step");
+    }
     TEST_REFUSED(grt_loader_create(NULL), GRT_INVALID, "no desc");
     TEST_REFUSED(grt_loader_create(grt_loader_desc(.batch = 1)), GRT_INVALID, "no data set");
     TEST_REFUSED(grt_loader_create(grt_loader_desc(.data = data)), GRT_INVALID, "0 rows");
@@ -449,7 +546,7 @@ static void chunks_that_make_room(void **state) {
                                           .chunk = {HIGH, COLUMNS},
                                           .deflate = 1});
     struct grt_file file;
-    struct grt_array array;
+    struct grt_array array = {0};
     struct grt_fault fault = {0};
     assert_true(grt_file_open(path, path, names, 1, &file, &array));
     assert_int_equal(grt_array_tiles(&array), CHUNKS);
@@ -477,6 +574,26 @@ static void chunks_that_make_room(void **state) {
         assert_null(tiles);
     }
     grt_file_close(&file, &array, 1);
+    // One that cannot be read takes no place from the others, however often it is asked for.
+    hid_t h5 = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT), set = H5Dopen2(h5, "x", H5P_DEFAULT);
+    assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, (hsize_t[]){2 * HIGH, 0}, 4, "\1\2\3\4") >= 0);
+    H5Dclose(set);
+    H5Fclose(h5);
+    assert_true(grt_file_open(path, path, names, 1, &file, &array));
+    struct grt_tiles *tiles = grt_tiles_create(&array, file.fd, 2);
+    assert_non_null(tiles);
+    for (uint64_t i = 0; i < 3 * CHUNKS; i++) {
+        uint64_t number = i % 2 ? 2 : i / 2 % CHUNKS;
+        fault = (struct grt_fault){0};
+        const unsigned char *got = grt_tiles_get(tiles, number, &fault);
+        assert_int_equal(got != NULL, number != 2);
+        assert_int_equal(fault.status, number == 2 ? GRT_BAD_DATA : GRT_OK);
+        if (got) {
+            grt_tiles_release(tiles, number);
+        }
+    }
+    grt_tiles_destroy(&tiles);
+    grt_file_close(&file, &array, 1);
 }
 
 static const struct CMUnitTest cases[] = {
@@ -485,6 +602,8 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(every_half),
     DATA_CASE(inputs_lie_side_by_side),
     DATA_CASE(inputs_of_different_points),
+    DATA_CASE(images_of_other_sides),
+    DATA_CASE(normalised_from_afar),
     DATA_CASE(normalisation),
     DATA_CASE(features_that_hardly_move),
     DATA_CASE(small_compressed_data),

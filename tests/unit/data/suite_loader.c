@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaders: the same batches whoever makes them and wherever they land, from any position on.
-#include "harness/data_kit.h"
+#include "kits/data_kit.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -123,6 +123,8 @@ static void any_position_continues_the_stream(void **state) {
             assert_true(grt_loader_next(loader, &batch));
             assert_memory_equal(batch.x, (char *)want + places[i] * batch_bytes, 30 * FEATURES * 4);
             TEST_REFUSED(grt_loader_seek(loader, place), GRT_INVALID, "a batch is held");
+            assert_int_equal(grt_loader_info(loader).next.epoch, (places[i] + 1) / per_epoch);
+            assert_int_equal(grt_loader_info(loader).next.batch, (places[i] + 1) % per_epoch);
             grt_loader_release(loader, &batch);
         }
         TEST_REFUSED(grt_loader_seek(loader, (struct grt_loader_position){0, per_epoch}),
@@ -168,7 +170,31 @@ static void uploads(void **state) {
                 grt_loader_release(loader, &three[i]);
             }
         }
+        // In parts of 24 rows: the last has 16, and what lies behind them stays.
+        struct test_tensor part_x = test_tensor(test.dev, GRT_F32, 24, FEATURES);
+        struct test_tensor part_y = test_tensor(test.dev, GRT_F32, 24, 1);
+        struct grt_batch batch_of_parts;
+        assert_true(grt_loader_bind(loader, 0, &part_x.tensor, &part_y.tensor));
+        assert_true(grt_loader_next(loader, &batch_of_parts));
+        for (uint32_t part = 0; part < 3; part++) {
+            float got_x[24 * FEATURES], got_y[24], were_x[24 * FEATURES], were_y[24];
+            uint32_t rows = part < 2 ? 24 : 16;
+            test_tensor_read(&part_x, were_x);
+            test_tensor_read(&part_y, were_y);
+            memcpy(were_x, batch_of_parts.x + part * 24 * FEATURES, rows * FEATURES * 4);
+            memcpy(were_y, (const float *)batch_of_parts.y + part * 24, rows * 4);
+            assert_true(grt_loader_upload(loader, &batch_of_parts, part));
+            test_tensor_read(&part_x, got_x);
+            test_tensor_read(&part_y, got_y);
+            assert_memory_equal(got_x, were_x, sizeof got_x);
+            assert_memory_equal(got_y, were_y, sizeof got_y);
+        }
+        TEST_REFUSED(grt_loader_upload(loader, &batch_of_parts, 3), GRT_INVALID,
+                     "no such slot or part");
+        grt_loader_release(loader, &batch_of_parts);
         grt_loader_destroy(&loader);
+        test_tensor_end(&part_x);
+        test_tensor_end(&part_y);
         test_tensor_end(&x);
         test_tensor_end(&y);
     }
@@ -358,6 +384,7 @@ static void kept_until_the_last(void **state) {
     (void)state;
     const char *path = make("kept.h5", 0);
     struct grt_dataset *data = open_split(path);
+    uint64_t before = grt_dev_mem_use(test.dev, NULL).current;
     struct grt_loader_desc desc = {
         .data = data, .batch = 400, .dev = test.dev, .shuffle = true, .seed = 3};
     float *want = stream(&desc, 2);
@@ -384,6 +411,8 @@ static void kept_until_the_last(void **state) {
     uint32_t rows[400];
     float numbers[ROWS * FEATURES];
     assert_true(grt_loader_device(third, &x, &y, &norm));
+    TEST_REFUSED(grt_loader_order(third, 0, 1, 400, rows), GRT_INVALID, "more rows than an epoch");
+    TEST_REFUSED(grt_loader_order(third, 0, 401, 0, rows), GRT_INVALID, "more rows than an epoch");
     assert_true(grt_loader_order(third, 0, 0, 400, rows));
     assert_true(grt_buf_read(x.range.buf, x.range.offset, numbers, sizeof numbers));
     for (int i = 0; i < 400; i++) {
@@ -391,7 +420,9 @@ static void kept_until_the_last(void **state) {
                             FEATURES * 4);
     }
     grt_loader_destroy(&last);
+    assert_true(grt_dev_mem_use(test.dev, NULL).current > before);
     grt_loader_destroy(&third);
+    assert_int_equal(grt_dev_mem_use(test.dev, NULL).current, before);
     free(want);
     grt_dataset_close(&data);
 }

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "harness/cache_kit.h"
-#include "harness/data_kit.h"
+#include "kits/cache_kit.h"
+#include "kits/data_kit.h"
 
 #define ROWS 60000u
 #define WIDTH 8u
@@ -126,7 +126,8 @@ static void one_row_of_a_block(void **state) {
     grt_dataset_close(&data);
 }
 
-// Puts a value into the file behind everyone's back; `told`: with a new time of change.
+// Puts a value into the file behind everyone's back; `told`: with a new time of change, of the same
+// second.
 static void change(const char *path, float value, bool told) {
     struct stat before;
     assert_int_equal(stat(path, &before), 0);
@@ -141,10 +142,9 @@ static void change(const char *path, float value, bool told) {
     assert_true(at + 32 < sizeof bytes);
     // The last value of the first row: the rest still finds it.
     assert_int_equal(pwrite(fd, &value, sizeof value, (off_t)at + 32 + 4 * 5), sizeof value);
-    if (!told) {
-        struct timespec times[2] = {before.st_atim, before.st_mtim};
-        assert_int_equal(futimens(fd, times), 0);
-    }
+    struct timespec times[2] = {before.st_atim, before.st_mtim};
+    times[1].tv_nsec = (times[1].tv_nsec + told) % 1000000000;
+    assert_int_equal(futimens(fd, times), 0);
     close(fd);
     free(x);
 }
@@ -418,6 +418,20 @@ static void a_digest_tells_data_apart(void **state) {
     data_kit_write(path, true, &small);
     assert_true(digest_of(path, false) != whole);
     fill();
+    // The same numbers under another name are other data.
+    data_kit_write(path, true, &small);
+    small.name = "z";
+    data_kit_write(path, false, &small);
+    small.name = "x";
+    const char *const other[] = {"z"};
+    struct grt_dataset *named =
+        grt_dataset_open(grt_dataset_desc(.path = path, .inputs = other, .input_count = 1,
+                                          .no_targets = true, .check_late = true));
+    uint64_t renamed = 0;
+    assert_non_null(named);
+    assert_true(grt_dataset_digest(named, &renamed) && renamed != whole);
+    grt_dataset_close(&named);
+    assert_true(digest_of(path, false) == whole);
     small.type = H5T_IEEE_F64LE;
     data_kit_write(path, true, &small);
     assert_true(digest_of(path, false) != whole);

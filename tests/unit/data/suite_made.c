@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of `gpurt data make`.
-#include "harness/data_kit.h"
+#include "kits/data_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -160,6 +160,28 @@ static void parts_hold_every_row_once(void **state) {
     }
 }
 
+// A share for validation is rounded to whole units: one at least, and one is left to train on.
+static void sizes_of_parts(void **state) {
+    (void)state;
+    static const struct {
+        uint64_t rows, unit;
+        double split;
+        uint64_t validation;
+    } parts[] = {
+        {10, 1, 0, 0},          {10, 1, 0.25, 3},      {10, 1, 0.24, 2}, {10, 1, 0.01, 1},
+        {10, 1, 0.99, 9},       {2, 1, 0.999, 1},      {1, 1, 0.5, 0},   {1300, 64, 0.125, 3 * 64},
+        {1300, 64, 0.12, 128},  {1300, 64, 0.001, 64}, {64, 64, 0.5, 0}, {63, 64, 0.5, 0},
+        {1300, 64, 0.99, 1216},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct grt_order order = grt_order(parts[i].rows, parts[i].unit, parts[i].split, 5);
+        assert_int_equal(grt_order_rows(&order, GRT_PART_VALIDATION), parts[i].validation);
+        assert_int_equal(grt_order_rows(&order, GRT_PART_TRAIN),
+                         parts[i].rows - parts[i].validation);
+        assert_int_equal(grt_order_rows(&order, GRT_PART_ALL), parts[i].rows);
+    }
+}
+
 // The split follows its own seed, whatever shuffles.
 static void the_split_is_fixed(void **state) {
     (void)state;
@@ -240,6 +262,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(no_place_prefers_a_number),
     TEST_CASE(neighbours_part),
     TEST_CASE(parts_hold_every_row_once),
+    TEST_CASE(sizes_of_parts),
     TEST_CASE(the_split_is_fixed),
     TEST_CASE(epochs_differ),
     TEST_CASE(rows_of_a_window_differ),

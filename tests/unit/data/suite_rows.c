@@ -2,7 +2,7 @@
 // Rows of every type and layout, from the file, from memory and on the device: the same bits, those
 // that the HDF5 library and plain arithmetic in double give; and files that lose their end while
 // they are read.
-#include "harness/data_kit.h"
+#include "kits/data_kit.h"
 
 #include <fcntl.h>
 #include <math.h>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of data sets that cannot be taken: no classes, no shares, not finite, too close for f32.
 // Each is refused with its row, or its row is left out.
-#include "harness/data_kit.h"
+#include "kits/data_kit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/file/element.h"
 #include "gpurt/make.h"
 
 static void classes_are_whole_numbers(void **state) {
@@ -39,7 +40,7 @@ static void classes_are_whole_numbers(void **state) {
         // A number that is no class is found before the device would use it as an index.
         TEST_REFUSED(
             grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10)),
-            GRT_BAD_DATA, "row 3 of 'y' has class 10");
+            GRT_BAD_DATA, "row 3 of 'y' has class 10; classes are 0 to 9");
         struct grt_dataset *data =
             grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true, .classes = 10,
                                               .check_late = true));
@@ -230,6 +231,27 @@ static void numbers_too_close_for_f32(void **state) {
                            "f32 tells 3 of 40 values apart in input column 1 (by a sample of rows; "
                            "such columns: 1)"));
     grt_dataset_close(&data);
+    // One far from all others, which a deviation does not help against.
+    for (int i = 0; i < 120; i++) {
+        x[i] = i == 60 ? 1e15 : i * 1e-6;
+    }
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .type = H5T_IEEE_F64LE, .shape = {40, 3}, .data = x});
+    test_log.quiet = true;
+    data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true, .normalise = true));
+    test_log.quiet = false;
+    assert_non_null(data);
+    assert_non_null(
+        strstr(test_log.newest, "a few values lie far from the others: take those out"));
+    grt_dataset_close(&data);
+    // Rows that are more numbers than a sample has.
+    data_kit_write(
+        path, true,
+        &(struct data_kit_set){.name = "x", .type = H5T_IEEE_F64LE, .shape = {2, 20000}});
+    data = grt_dataset_open(grt_dataset_desc(.path = path, .no_targets = true));
+    assert_non_null(data);
+    grt_dataset_close(&data);
 }
 
 // Which columns are told of: those of which fewer than half of the values stay apart, inputs as
@@ -312,6 +334,50 @@ static void targets_that_are_no_shares(void **state) {
     assert_true(grt_data_make(grt_make_desc(.path = path, .samples = 1, .features = 2)));
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .validation_split = 0.1)),
                  GRT_BAD_DATA, "one row cannot be split");
+}
+
+// A number that is no share is found by its row and column, whatever type it has, before training
+// or by who reads it, from the file or on its way to memory.
+static void shares_of_every_type(void **state) {
+    (void)state;
+    enum { ROWS = 6, WIDTH = 3 };
+    hid_t half = data_kit_half(false);
+    const hid_t types[] = {H5T_IEEE_F32LE, H5T_STD_U8LE, half, H5T_STD_I32LE};
+    for (int trial = 0; trial < 16; trial++) {
+        bool late = trial % 2 > 0, ram = trial / 2 % 2 > 0;
+        double y[ROWS * WIDTH];
+        for (int i = 0; i < ROWS * WIDTH; i++) {
+            y[i] = i % 2;
+        }
+        y[4 * WIDTH + 1] = 3;
+        const char *path = data_kit_path("shares.h5");
+        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {ROWS, 2}});
+        data_kit_write(
+            path, false,
+            &(struct data_kit_set){
+                .name = "y", .type = types[trial / 4], .shape = {ROWS, WIDTH}, .data = y});
+        static const char *const told = "row 4 of the targets has 3 (column 1); bce wants 0 to 1";
+        struct grt_dataset_desc desc = {.path = path, .share_targets = true, .check_late = late};
+        if (!late) {
+            TEST_REFUSED(grt_dataset_open(&desc), GRT_BAD_DATA, told);
+            continue;
+        }
+        struct grt_dataset *data = grt_dataset_open(&desc);
+        assert_non_null(data);
+        const struct grt_loader_desc load = {
+            .data = data, .part = GRT_PART_ALL, .batch = ROWS, .cache = ram ? GRT_CACHE_RAM : 0};
+        if (ram) {
+            TEST_REFUSED(grt_loader_create(&load), GRT_BAD_DATA, told);
+        } else {
+            struct grt_loader *loader = grt_loader_create(&load);
+            struct grt_batch batch;
+            assert_non_null(loader);
+            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA, told);
+            grt_loader_destroy(&loader);
+        }
+        grt_dataset_close(&data);
+    }
+    H5Tclose(half);
 }
 
 // Rows of a step, or of a validation, that other ranks have are not finite: who reads its own
@@ -401,11 +467,42 @@ static void weights_of_any_unit(void **state) {
     }
 }
 
+// Rows of every width from 1 to 80 numbers, where lines of a cache begin and elsewhere: the same
+// bytes, not one more, and the one number that is not finite is found wherever it is.
+static void copies_find_what_is_not_finite(void **state) {
+    (void)state;
+    enum { MOST = 80 };
+    _Alignas(64) uint32_t to[MOST + 32];
+    uint32_t from[MOST + 1];
+    static const uint32_t odd[] = {0x7f800000u, 0xff800000u, 0x7fc00001u, 0xffffffffu};
+    for (uint32_t count = 1; count <= MOST; count++) {
+        for (uint32_t bad = 0; bad <= count; bad++) {  // the last time none
+            uint32_t shift = bad % 2 == 0 ? 0 : 3, *out = to + shift;
+            for (uint32_t i = 0; i < count; i++) {
+                from[1 + i] = i == bad ? odd[(bad + count) % 4] : 0xff7fffffu - 77 * i;
+            }
+            memset(to, 0xa5, sizeof to);
+            assert_int_equal(grt_copy_finite(out, from + 1, count), bad == count);
+            grt_copies_seen();
+            assert_memory_equal(out, from + 1, count * 4);
+            for (uint32_t i = 0; i < MOST + 32; i++) {
+                assert_true((i >= shift && i < shift + count) || to[i] == 0xa5a5a5a5u);
+            }
+        }
+    }
+}
+
 static const struct CMUnitTest cases[] = {
-    DATA_CASE(classes_are_whole_numbers),     DATA_CASE(rows_that_are_not_finite),
-    DATA_CASE(late_rows_that_are_not_finite), DATA_CASE(numbers_too_close_for_f32),
-    DATA_CASE(targets_that_are_no_shares),    DATA_CASE(rows_of_other_ranks),
-    DATA_CASE(weights_of_any_unit),           DATA_CASE(which_numbers_are_too_close),
+    DATA_CASE(classes_are_whole_numbers),
+    DATA_CASE(rows_that_are_not_finite),
+    DATA_CASE(late_rows_that_are_not_finite),
+    DATA_CASE(numbers_too_close_for_f32),
+    DATA_CASE(targets_that_are_no_shares),
+    DATA_CASE(rows_of_other_ranks),
+    DATA_CASE(weights_of_any_unit),
+    DATA_CASE(which_numbers_are_too_close),
     DATA_CASE(classes_of_every_type),
+    DATA_CASE(shares_of_every_type),
+    DATA_CASE(copies_find_what_is_not_finite),
 };
 TEST_SUITE(values, false, cases);

@@ -291,8 +291,80 @@ static void equal_launches_share_an_object(void **state) {
     grt_dev_destroy(&dev);
 }
 
-static const struct CMUnitTest cases[] = {
-    cmocka_unit_test(equal_launches_share_an_object), cmocka_unit_test(either_way),
-    cmocka_unit_test(events_are_given_back), cmocka_unit_test(mapped_memory_is_given_back),
-    cmocka_unit_test(far_fills)};
+// ---- queues ----
+
+static struct {
+    cl_command_queue queues[8];
+    uint32_t count;
+} finished;
+
+static cl_int CL_API_CALL finish_noted(cl_command_queue queue) {
+    finished.queues[finished.count++ % 8] = queue;
+    return events.own.clFinish(queue);
+}
+
+// A wait for the device is one for each of its queues.
+static void all_queues_are_waited_for(void **state) {
+    (void)state;
+    struct grt_dev *base = opencl_here();
+    const struct gcl_dev *dev = (struct gcl_dev *)base;
+    events.own = gcl;
+    gcl.clFinish = finish_noted;
+    finished.count = 0;
+    assert_true(grt_dev_wait(base));
+    gcl.clFinish = events.own.clFinish;
+    assert_int_equal(finished.count, GRT_LANE_COUNT);
+    for (int i = 0; i < GRT_LANE_COUNT; i++) {
+        assert_true(finished.queues[i] == dev->lanes[i].queue);
+    }
+    grt_dev_destroy(&base);
+}
+
+// A phase without commands lasts no time, wherever it stands.
+static void empty_phases(void **state) {
+    (void)state;
+    struct grt_dev *dev = opencl_here();
+    struct grt_buf *buf = grt_buf_create(dev, grt_buf_desc(.size = 1 << 20, .label = "here"));
+    assert_non_null(buf);
+    struct grt_graph *graph = grt_graph_create(dev, "phases");
+    for (int i = 0; i < 5; i++) {
+        grt_graph_phase(graph, i % 2 ? "work" : "none");
+        if (i % 2) {
+            grt_graph_fill(graph, (struct grt_range){buf, 0, 1 << 20}, 1);
+        }
+    }
+    struct grt_phase_time times[5] = {0};
+    assert_true(grt_graph_finish(graph));
+    assert_int_equal(grt_graph_times(graph, times, 5), 5);
+    for (int i = 0; i < 5; i++) {
+        assert_true(i % 2 ? times[i].seconds > 0 : times[i].seconds == 0);
+    }
+    grt_graph_destroy(&graph);
+    grt_buf_destroy(&buf);
+    grt_dev_destroy(&dev);
+}
+
+// A CPU driver takes memory at the first use, and would end the process there.
+static void memory_that_the_host_has_not(void **state) {
+    (void)state;
+    struct grt_dev *dev = opencl_here();
+    if (!grt_dev_info(dev)->caps.software) {
+        grt_dev_destroy(&dev);
+        skip();
+    }
+    test_refuse_allocation(1);
+    TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = 1 << 20, .label = "here")), GRT_NO_MEMORY,
+                 "no host memory for a buffer of 1048576 bytes");
+    test_refuse_allocation(0);
+    grt_dev_destroy(&dev);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(all_queues_are_waited_for),
+                                          TEST_CASE(empty_phases),
+                                          TEST_CASE(memory_that_the_host_has_not),
+                                          cmocka_unit_test(equal_launches_share_an_object),
+                                          cmocka_unit_test(either_way),
+                                          cmocka_unit_test(events_are_given_back),
+                                          cmocka_unit_test(mapped_memory_is_given_back),
+                                          cmocka_unit_test(far_fills)};
 TEST_SUITE(address, false, cases);

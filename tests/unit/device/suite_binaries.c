@@ -8,7 +8,7 @@
 // (lavapipe of Mesa 22.3), ref none. PoCL is left to its own cache and has none here; so that
 // OpenCL's are tested where no GPU is, oclgrind.sh runs this suite on the simulator, to gpurt a
 // driver like any other.
-#include "harness/cache_kit.h"
+#include "kits/cache_kit.h"
 
 #include <dirent.h>
 #include <linux/capability.h>

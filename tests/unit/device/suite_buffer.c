@@ -154,7 +154,9 @@ static void memory_limit(void **state) {
         grt_dev_desc(.device = grt_dev_info(test.dev)->selector, .mem_limit = 10000000));
     assert_non_null(dev);
     assert_in_range(grt_dev_mem_left(dev), 1, 10000000);
+    assert_int_equal(grt_dev_mem_most(dev), 10000000);
     struct grt_buf *half = test_buf(dev, 5000000, GRT_BUF_DEVICE);
+    assert_int_equal(grt_dev_mem_most(dev), 10000000);  // whatever is taken
     assert_in_range(grt_dev_mem_left(dev), 1, 5000000);
     // The sentence has the wanted, the left and the taken megabytes.
     TEST_REFUSED(grt_buf_create(dev, grt_buf_desc(.size = 6000000, .label = "sixth")),
@@ -203,6 +205,7 @@ static void bad_descs(void **state) {
     assert_null(grt_buf_host(NULL));
     assert_int_equal(grt_dev_mem_use(NULL, NULL).current, 0);
     assert_int_equal(grt_dev_mem_left(NULL), 0);
+    assert_int_equal(grt_dev_mem_most(NULL), 0);
     test_usable(test.dev);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baking and replaying: barriers stand where a dependence is and nowhere else, and a graph runs as
 // often as it is asked to.
-#include "harness/graph_kit.h"
+#include "kits/graph_kit.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/vulkan/vulkan.h"
-#include "harness/cache_kit.h"
+#include "kits/cache_kit.h"
 #include "device/graph_parts.h"
 #include "device/import.h"
 #include "device/kernels.h"

@@ -2,7 +2,7 @@
 // Listing devices while a driver crashes, hangs or ends the process: one line of the list is lost
 // and nothing more. The drivers are built from icd_crash.c and lie beside this program. Each case
 // has a folder of its own, for the vendor file that names one to OpenCL.
-#include "harness/cache_kit.h"
+#include "kits/cache_kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

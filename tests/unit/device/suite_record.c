@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording cannot fail: the first mistake sticks, baking tells it, and the device stays usable.
-#include "harness/graph_kit.h"
+#include "kits/graph_kit.h"
 
 #include "device/section.h"
 

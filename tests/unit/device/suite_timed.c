@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Timelines whose runs are not all timed: which ones are, and what the others are taken for.
-#include "harness/timeline_kit.h"
+#include "kits/timeline_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

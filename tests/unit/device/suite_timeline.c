@@ -2,7 +2,7 @@
 // Timelines: counts are those that the host knows, times lie within those of the wall and of
 // phases, results are the same bits, and the files are what their readers want. Files are read by
 // jansson and checked here from what the format says.
-#include "harness/timeline_kit.h"
+#include "kits/timeline_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

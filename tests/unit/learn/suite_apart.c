@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step in two halves, the gradients and the update, and what a host does between them.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "learn/learner_parts.h"
 
 static struct grt_graph *gradients(struct learn *l, uint32_t rows, uint32_t part, uint64_t first) {
     struct grt_graph *graph = grt_learner_gradients(
@@ -49,8 +51,8 @@ static void halves(void **state) {
         d.variant = i == 2 ? NULL : "layers";
         d.optim.max_norm = i == 2 ? 0 : 0.3;  // fused kernels may add the norm in another order
         struct learn a = learn_begin(&d, LEARN_BATCH), b = learn_begin(&d, LEARN_BATCH);
-        const uint32_t rows[] = {0, 17};
-        for (int r = 0; r < 2; r++) {
+        const uint32_t rows[] = {0, 17, LEARN_BATCH / 3};  // the last is one micro-batch of three
+        for (int r = 0; r < 3; r++) {
             struct grt_graph *whole = learn_step(&a, rows[r], 1);
             struct grt_graph *after = update(&b, rows[r]);
             struct grt_graph *before[3] = {gradients(&b, rows[r], i == 0 ? 1 : 0, 0)};
@@ -72,7 +74,41 @@ static void halves(void **state) {
             grt_graph_destroy(&whole);
             grt_graph_destroy(&after);
         }
-        same(&a, &b, 6, i != 2);
+        same(&a, &b, 9, i != 2);
+        learn_end(&a);
+        learn_end(&b);
+    }
+}
+
+// Weights make gradients a mean by what samples weigh, which is taken once: by the half that makes
+// them, or by the update where there are more samples than this learner's.
+static void halves_by_weights(void **state) {
+    (void)state;
+    static const float weights[] = {0.25f, 3.0f};
+    for (int later = 0; later < 2; later++) {
+        struct learn_desc d = learn_small(GRT_F32);
+        d.loss = GRT_LOSS_CROSS_ENTROPY;
+        d.class_weights = weights;
+        d.optim = grt_optim_defaults(GRT_OPTIM_SGD);
+        d.optim.lr = 0.5;
+        d.accumulate = 3;
+        struct learn a = learn_begin(&d, LEARN_BATCH), b = learn_begin(&d, LEARN_BATCH);
+        const struct grt_step_desc desc = {
+            .x = {b.x}, .y = {b.y}, .samples = later ? LEARN_BATCH : 0};
+        struct grt_graph *whole = learn_step(&a, 0, 1);
+        struct grt_graph *before = grt_learner_gradients(b.learner, &desc);
+        struct grt_graph *after =
+            grt_learner_update(b.learner, grt_step_desc(.samples = desc.samples));
+        assert_true(before && after);
+        for (int step = 0; step < 3; step++) {
+            learn_run(whole, 1);
+            learn_run(before, 1);
+            learn_run(after, 1);
+        }
+        same(&a, &b, 3, true);
+        grt_graph_destroy(&whole);
+        grt_graph_destroy(&before);
+        grt_graph_destroy(&after);
         learn_end(&a);
         learn_end(&b);
     }
@@ -202,6 +238,80 @@ static void refusals(void **state) {
     learn_end(&l);
 }
 
-static const struct CMUnitTest cases[] = {TEST_CASE(halves), TEST_CASE(two_learners),
-                                          TEST_CASE(cleared), TEST_CASE(refusals)};
+// ---- between steps ----
+
+// The newest 256 rows, each by the number of its step, from any step on.
+static void histories(void **state) {
+    (void)state;
+    static const uint32_t steps[] = {0, 5, GRT_HISTORY, GRT_HISTORY + 1, 3 * GRT_HISTORY + 7};
+    static struct grt_learn_row rows[GRT_HISTORY], told[GRT_HISTORY + 1];
+    struct learn_desc d = learn_small(GRT_F32);
+    struct learn kit = learn_begin(&d, LEARN_BATCH);
+    struct grt_learner *l = kit.learner;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        uint32_t oldest = steps[i] > GRT_HISTORY ? steps[i] - GRT_HISTORY : 0;
+        for (uint32_t step = oldest; step < steps[i]; step++) {
+            rows[step % GRT_HISTORY] = (struct grt_learn_row){.loss = (float)step};
+        }
+        struct grt_learn_state now = {.steps = steps[i]};
+        assert_true(grt_learner_set_state(l, &now));
+        assert_true(
+            grt_buf_write(l->history->range.buf, l->history->range.offset, rows, sizeof rows));
+        const uint32_t from[] = {0, oldest, oldest + 1, steps[i] - (steps[i] > 0), steps[i] + 1};
+        for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+            uint32_t first = from[k], wanted = from[k] > oldest ? from[k] : oldest;
+            uint32_t count = grt_learner_history(l, &first, told, GRT_HISTORY + 1);
+            assert_int_equal(first, wanted);
+            assert_int_equal(count, wanted < steps[i] ? steps[i] - wanted : 0);
+            for (uint32_t r = 0; r < count; r++) {
+                assert_true(told[r].loss == (float)(wanted + r));
+            }
+            assert_int_equal(grt_learner_history(l, &first, told, 2), count < 2 ? count : 2);
+        }
+    }
+    learn_end(&kit);
+}
+
+// The words of a tensor are all this one; of 16 bits it is there twice.
+static void check_words(const struct grt_tensor *t, uint32_t word) {
+    uint64_t bytes = grt_tensor_bytes(t);
+    uint32_t *words = test_alloc(bytes);
+    assert_true(grt_buf_read(t->range.buf, t->range.offset, words, bytes));
+    for (uint64_t i = 0; i < bytes / 4; i++) {
+        assert_int_equal(words[i], word);
+    }
+    free(words);
+}
+
+// An average takes the place of the parameters, and of their 16-bit copy, and both come back.
+static void averages_take_turns(void **state) {
+    (void)state;
+    struct learn_desc d = learn_small(GRT_F16);
+    d.optim.ema = 0.5;
+    struct learn kit = learn_begin(&d, LEARN_BATCH);
+    struct grt_learner *l = kit.learner;
+    struct grt_graph *graph = grt_graph_create(test.dev, "numbers");
+    grt_graph_fill(graph, l->params.master->range, 0x3f800000);
+    grt_graph_fill(graph, l->average->range, 0x40000000);
+    assert_true(grt_graph_finish(graph));
+    grt_graph_destroy(&graph);
+    assert_true(grt_learner_sync(l));
+    for (int turn = 0; turn < 4; turn++) {
+        bool in = turn % 2 == 0;
+        assert_true(grt_learner_average(l, in) && grt_dev_wait(test.dev));
+        check_words(l->params.master, in ? 0x40000000 : 0x3f800000);
+        check_words(l->params.copy, in ? 0x40004000 : 0x3c003c00);
+        check_words(l->average, 0x40000000);
+        check_words(l->params.grad, in ? 0x3f800000 : 0);
+    }
+    learn_end(&kit);
+}
+
+static const struct CMUnitTest cases[] = {TEST_CASE(halves),
+                                          TEST_CASE(halves_by_weights),
+                                          TEST_CASE(two_learners),
+                                          TEST_CASE(cleared),
+                                          TEST_CASE(refusals),
+                                          TEST_CASE(histories),
+                                          TEST_CASE(averages_take_turns)};
 TEST_SUITE(apart, true, cases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Buffers of modules: a module that centres its input keeps a running mean in training and takes it
 // off in evaluation. It is saved and restored with the parameters, and no optimizer touches it.
-#include "harness/centre_kit.h"
+#include "kits/centre_kit.h"
 
 #include <math.h>
 #include <stdio.h>

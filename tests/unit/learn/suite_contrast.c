@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NT-Xent and its gradient against the formula in double precision. Learners: suite_pairs.c.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

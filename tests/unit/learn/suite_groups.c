@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups of parameters: each has its own learning rate and decay, all are clipped by one norm.
-#include "harness/learn_kit.h"
-#include "harness/optim_kit.h"
+#include "kits/learn_kit.h"
+#include "kits/optim_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -281,8 +281,16 @@ static void refusals(void **state) {
     d.optim.group_count = 1;
     TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID,
                  "groups: no parameter matches 'layers.9.*'; parameters are layers.0.weight, ");
+    // All names that there are, or the first of many.
+    const char *end = strstr(grt_last_error(), "layers.3.bias");
+    assert_true(end && strcmp(end, "layers.3.bias") == 0);
     snprintf(d.optim.groups[0].where, sizeof d.optim.groups[0].where, "wings.yaml:7:5: ");
     TEST_REFUSED(learn_create(test.dev, &d), GRT_CONFIG, "wings.yaml:7:5: groups: no parameter");
+    d.optim.groups[0] = lr_group("none", 0.1);
+    d.model.depth = 12;
+    TEST_REFUSED(learn_create(test.dev, &d), GRT_INVALID, "parameters are layers.0.weight, ");
+    assert_non_null(strstr(grt_last_error(), ", ..."));
+    d.model.depth = 3;
     d.optim.groups[0] = lr_group("*.bias", 0.1);
     d.optim.groups[1] = lr_group("layers.0.bias", 0.1);
     d.optim.group_count = 2;
@@ -306,6 +314,18 @@ static void refusals(void **state) {
         }
         assert_true(grt_task_optimizer(&config, &read));
         assert_true(fabs(read.lr - (root ? 0.002 : 0.001)) < 1e-9);
+    }
+    // Rates are plain numbers.
+    static const char *const odd[] = {"0x10", "inf", "nan", "-1", "1e", "0.1x", "1e9"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+        struct grt_config config;
+        struct grt_optim_desc read = {0};
+        char text[64];
+        snprintf(text, sizeof text, "groups=[{match: a, weight_decay: %s}]", odd[i]);
+        grt_config_init(&config);
+        assert_true(grt_config_override(&config, text));
+        TEST_REFUSED(grt_task_optimizer(&config, &read), GRT_CONFIG,
+                     "groups: weight_decay wants a number from 0 to");
     }
     // A config's list is as long at most.
     char text[1024] = "groups=[";

@@ -2,7 +2,7 @@
 // Learners as a whole: the first losses are PyTorch's; a cut batch learns as an uncut one;
 // computing activations again changes no bit, nor does running again; data may lie on the device;
 // what it learns, it learns by going down. Fused kernels and 16 bits: suite_precision.c.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -199,35 +199,49 @@ static void drawn_by_seed(void **state) {
 
 // Two epochs of samples in order and copied by the graph give the same as those from the device,
 // where they lie in another order: gathered for each micro-batch (staged 0), or for several steps
-// at once, or read by their numbers, which want fused kernels.
-static void gathers(uint32_t accumulate, uint32_t staged, bool drawn) {
+// at once, or read by their numbers, which want fused kernels. `rest`: samples of one more step.
+static void gathers(uint32_t accumulate, uint32_t staged, uint32_t rest, bool drawn) {
     struct learn_desc d = learn_small(GRT_F32);
     d.batch = 10;
     d.accumulate = accumulate;
     d.variant = drawn ? "fused" : d.variant;
     enum { SAMPLES = 40 };
+    const uint32_t steps = rest > 0 ? 3 : 4, samples = 10 * steps + rest;
     struct learn l = learn_begin(&d, SAMPLES);
-    struct grt_graph *graph = learn_step(&l, 0, 4);
-    learn_run(graph, 2);
+    struct grt_graph *graph = learn_step(&l, 0, steps), *last = NULL;
+    if (rest > 0) {
+        uint64_t x_bytes = grt_learner_x_bytes(l.learner), y_bytes = grt_learner_y_bytes(l.learner);
+        last = grt_learner_step(
+            l.learner, grt_step_desc(.rows = rest, .x = {l.x, 10 * steps * x_bytes, rest * x_bytes},
+                                     .y = {l.y, 10 * steps * y_bytes, rest * y_bytes}));
+        assert_non_null(last);
+    }
+    for (int epoch = 0; epoch < 2; epoch++) {
+        learn_run(graph, 1);
+        if (last) {
+            learn_run(last, 1);
+        }
+    }
     grt_graph_destroy(&graph);
+    grt_graph_destroy(&last);
     size_t count;
     float *want = learn_parameters(&l, &count);
-    struct grt_order order = grt_order(SAMPLES, 1, 0, 3);
+    struct grt_order order = grt_order(samples, 1, 0, 3);
     struct grt_draw draw = {.part = GRT_PART_TRAIN, .shuffle = true, .seed = 5, .window = 1};
     uint64_t places[SAMPLES];
     uint32_t words[2 * 64];
     uint64_t record = grt_order_record(&order, &draw);
     assert_true(2 * record <= 2 * 64);
-    grt_order_draw(&order, &draw, 9, 0, SAMPLES, places);
+    grt_order_draw(&order, &draw, 9, 0, samples, places);
     grt_order_words(&order, &draw, 9, words);
     grt_order_words(&order, &draw, 9, words + record);
-    struct test_tensor x = test_tensor(test.dev, GRT_F32, SAMPLES, 8);
-    struct test_tensor y = test_tensor(test.dev, GRT_F32, SAMPLES, 2);
+    struct test_tensor x = test_tensor(test.dev, GRT_F32, samples, 8);
+    struct test_tensor y = test_tensor(test.dev, GRT_F32, samples, 2);
     struct test_tensor records = test_tensor(test.dev, GRT_U32, 2 * record, 0);
     struct test_tensor stage_x = test_tensor(test.dev, GRT_F32, 4096, 0);
     struct test_tensor stage_y = test_tensor(test.dev, GRT_F32, 4096, 0);
     float xs[SAMPLES * 8], ys[SAMPLES * 2];
-    for (uint32_t i = 0; i < SAMPLES; i++) {
+    for (uint32_t i = 0; i < samples; i++) {
         memcpy(xs + places[i] * 8, l.data.x + i * 8, 8 * sizeof *xs);
         memcpy(ys + places[i] * 2, l.data.y + i * 2, 2 * sizeof *ys);
     }
@@ -240,7 +254,7 @@ static void gathers(uint32_t accumulate, uint32_t staged, bool drawn) {
                                  .y = y.tensor,
                                  .order = records.tensor,
                                  .record = (uint32_t)record,
-                                 .epoch = SAMPLES,
+                                 .epoch = samples,
                                  .staged = staged,
                                  .stage_x = stage_x.tensor.range,
                                  .stage_y = stage_y.tensor.range};
@@ -249,7 +263,7 @@ static void gathers(uint32_t accumulate, uint32_t staged, bool drawn) {
         rows.drawn = stage_x.tensor.range;
         rows.stage_x = rows.stage_y = (struct grt_range){0};
     }
-    graph = grt_learner_step(l.learner, grt_step_desc(.steps = 4, .data = &rows));
+    graph = grt_learner_step(l.learner, grt_step_desc(.steps = steps, .rest = rest, .data = &rows));
     assert_non_null(graph);
     for (uint32_t epoch = 0; epoch < 2; epoch++) {
         learn_run(graph, 1);
@@ -272,13 +286,18 @@ static void gathers(uint32_t accumulate, uint32_t staged, bool drawn) {
 
 static void data_on_the_device(void **state) {
     (void)state;
-    gathers(2, 0, false);
-    gathers(1, 0, false);
-    gathers(1, 3, false);  // three steps at once, then the fourth
-    gathers(1, 4, false);
+    gathers(2, 0, 0, false);
+    gathers(1, 0, 0, false);
+    gathers(1, 3, 0, false);  // three steps at once, then the fourth
+    gathers(1, 4, 0, false);
+    gathers(1, 0, 6, false);
+    gathers(1, 2, 6, false);  // two at once, then the third and the rest
+    gathers(1, 3, 6, false);
+    gathers(1, 4, 6, false);
     if (grt_dev_info(test.dev)->caps.software) {  // whose fused kernels are for f32
-        gathers(1, 3, true);
-        gathers(1, 4, true);
+        gathers(1, 3, 0, true);
+        gathers(1, 4, 0, true);
+        gathers(1, 2, 6, true);
     }
 }
 
@@ -566,6 +585,18 @@ static void refusals(void **state) {
                  "more rows");
     TEST_REFUSED(grt_learner_step(l.learner, grt_step_desc(.steps = 2, .x = {l.x}, .y = {l.y})),
                  GRT_INVALID, "smaller than");
+    // From one sample on there is one too few, of either.
+    for (int y = 0; y < 2; y++) {
+        struct grt_step_desc step = {.x = {l.x}, .y = {l.y}};
+        (y ? &step.y : &step.x)->offset =
+            y ? grt_learner_y_bytes(l.learner) : grt_learner_x_bytes(l.learner);
+        TEST_REFUSED(grt_learner_step(l.learner, &step), GRT_INVALID,
+                     "x or y is smaller than the samples of all steps");
+        step.rows = LEARN_BATCH - 1;
+        struct grt_graph *graph = grt_learner_step(l.learner, &step);
+        assert_non_null(graph);
+        grt_graph_destroy(&graph);
+    }
     learn_end(&l);
     test_usable(test.dev);
 }

@@ -2,7 +2,7 @@
 // What learners and optimizers say of themselves, all of it from known numbers: every tensor of a
 // plan, each word of the state that a run begins with, the phases of a step, what snapshots hold,
 // and the sentence of each refusal with both sides of its limit.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -223,6 +223,31 @@ static void first_state(void **state) {
     assert_int_equal(grt_learner_bytes(NULL, NULL), 0);
 }
 
+// Tensors of one shape are drawn apart: layers that begin alike would learn alike.
+static void layers_begin_apart(void **state) {
+    (void)state;
+    struct grt_mlp_desc deep = net;
+    deep.depth = 3;
+    struct grt_learner_desc d = plain();
+    d.of = &deep;
+    struct grt_learner *l = made(&d);
+    assert_true(grt_learner_alloc(l));
+    const char *one, *other;
+    const struct grt_tensor *a = grt_learner_tensor(l, GRT_TENSOR_PARAM, 2, &one);
+    const struct grt_tensor *b = grt_learner_tensor(l, GRT_TENSOR_PARAM, 4, &other);
+    assert_string_equal(one, "layers.1.weight");
+    assert_string_equal(other, "layers.2.weight");
+    float *x = learn_read(a), *y = learn_read(b);
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < 16 * 16; i++) {
+        same += x[i] == y[i];
+    }
+    assert_true(same < 3);
+    free(x);
+    free(y);
+    grt_learner_destroy(&l);
+}
+
 // ---- snapshots ----
 
 static void snapshots(void **state) {
@@ -306,7 +331,8 @@ static void snapshots(void **state) {
 
 static void sentences(void **state) {
     (void)state;
-    static const float weights[] = {1, 2, 3}, bad[] = {1, -2, 3}, none[] = {0, 0, 0};
+    static const float weights[] = {1, 2, 3}, bad[] = {1, -2, 3}, none[] = {0, 0, 0},
+                       endless[] = {1, INFINITY, 3};
     TEST_REFUSED(grt_learner_create(test.dev, NULL), GRT_INVALID, "learner: no desc");
     REFUSED(d.make = NULL, "learner: no network");
     REFUSED(d.loss = GRT_LOSS_COUNT, "learner: no such loss");
@@ -331,6 +357,8 @@ static void sentences(void **state) {
     REFUSED(d.variant = "layer", "learner: variant must be layers or fused");
     REFUSED((d.loss = GRT_LOSS_CROSS_ENTROPY, d.class_weights = bad),
             "learner: a class weight of -2");
+    REFUSED((d.loss = GRT_LOSS_CROSS_ENTROPY, d.class_weights = endless),
+            "learner: a class weight of inf");
     REFUSED((d.loss = GRT_LOSS_CROSS_ENTROPY, d.class_weights = none),
             "learner: every class weight is 0");
     ALLOWED((d.loss = GRT_LOSS_CROSS_ENTROPY, d.class_weights = weights));
@@ -560,6 +588,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(plans),
     TEST_CASE(plans_of_pairs),
     TEST_CASE(first_state),
+    TEST_CASE(layers_begin_apart),
     TEST_CASE(snapshots),
     TEST_CASE(sentences),
     TEST_CASE(defaults_of_optimizers),

@@ -2,11 +2,13 @@
 // Several losses of one network: each of them, their weighted sum and what a step by its gradient
 // changes, against the formulas in double precision and central differences of them. Whole steps,
 // short ones, in micro-batches, with weights of samples, smoothed, in 16 bits; and evaluations.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "gpurt/plan.h"
 
 enum { INPUTS = 4, BATCH = 24, SHORT = 17, ROWS = BATCH + SHORT, MOST_WORDS = 16 };
 #define RATE 0.5
@@ -380,8 +382,100 @@ static void refused(void **state) {
     }
 }
 
+// A loss without one of its operands, or with others than it takes, each by its sentence.
+static void operands(void **state) {
+    (void)state;
+    struct grt_plan *plan = grt_plan_create(test.dev);
+    const struct grt_tensor_desc descs[] = {
+        {.label = "y", .shape = {6, 4}},
+        {.label = "y16", .dtype = GRT_F16, .shape = {6, 4}},
+        {.label = "few", .shape = {6, 3}},
+        {.label = "dy", .shape = {6, 4}},
+        {.label = "classes", .dtype = GRT_U32, .shape = {6}},
+        {.label = "pairs", .dtype = GRT_U32, .shape = {6, 2}},
+        {.label = "whole", .dtype = GRT_I32, .shape = {6, 2}},
+        {.label = "numbers", .shape = {6, 4}},
+        {.label = "parts", .shape = {4, GRT_LOSS_PARTS}},
+        {.label = "state", .dtype = GRT_U32, .shape = {32}},
+        {.label = "weights", .shape = {4}},
+    };
+    enum { Y, Y16, FEW, DY, CLASSES, PAIRS, WHOLE, NUMBERS, PARTS, STATE, WEIGHTS, COUNT };
+    const struct grt_tensor *t[COUNT];
+    assert_non_null(plan);
+    for (int i = 0; i < COUNT; i++) {
+        t[i] = grt_plan_tensor(plan, &descs[i]);
+        assert_non_null(t[i]);
+    }
+    assert_true(grt_plan_alloc(plan));
+    const struct grt_range room = t[PARTS]->range;
+    const struct grt_loss_desc ce = {.loss = GRT_LOSS_CROSS_ENTROPY,
+                                     .y = t[Y],
+                                     .target = t[CLASSES],
+                                     .dy = t[DY],
+                                     .parts = room,
+                                     .state = t[STATE]->range};
+    struct grt_loss_desc mse = ce, two = ce;
+    mse.loss = GRT_LOSS_MSE;
+    mse.target = t[NUMBERS];
+    two.target = t[PAIRS];
+    two.words = 2;
+#define REFUSED(of, change, sentence)                                                              \
+    do {                                                                                           \
+        struct grt_loss_desc d = of;                                                               \
+        change;                                                                                    \
+        struct grt_graph *graph = grt_graph_create(test.dev, "loss");                              \
+        grt_op_loss(graph, &d);                                                                    \
+        TEST_REFUSED(grt_graph_bake(graph), GRT_INVALID, sentence);                                \
+        grt_graph_destroy(&graph);                                                                 \
+    } while (0)
+    static const char *const few = "targets are fewer words than the loss wants";
+    static const char *const mixed =
+        "samples that are mixed have neither weights nor other targets";
+    static const char *const weighs =
+        "class weights are f32, one for each output of a cross-entropy with gradient";
+    REFUSED(ce, d.loss = GRT_LOSS_COUNT, "no such loss");
+    REFUSED(ce, d.y = t[Y16], "what the model gave must be [rows][outputs] of f32");
+    REFUSED(ce, d.y = t[WEIGHTS], "what the model gave must be [rows][outputs] of f32");
+    REFUSED(ce, d.dy = t[FEW], "the gradient must be f32, f16 or bf16, one for each output");
+    REFUSED(two, d.dy = t[PAIRS], "the gradient must be f32, f16 or bf16, one for each output");
+    REFUSED(ce, d.parts.buf = NULL, "no room for the parts, or no state");
+    REFUSED(ce, d.state.buf = NULL, "no room for the parts, or no state");
+    REFUSED(ce, d.target = NULL, "no tensor target");
+    REFUSED(ce, (d.first = 1, d.cols = 4), "it is of more numbers than the model gives");
+    REFUSED(two, d.word_first = 2, few);
+    REFUSED(two, (d.word_first = 1, d.sampled = true, d.mass = room), few);
+    REFUSED(two, d.words = 3, few);
+    REFUSED(ce, (d.sampled = true, d.mass = room), few);
+    REFUSED(ce, d.word_first = 1, few);
+    REFUSED(two, d.target = t[WHOLE], "targets beside others must be words, u32 or f32");
+    REFUSED(two, d.sampled = true, "weights want room for the parts of their sum");
+    REFUSED(ce, d.class_weights = t[WEIGHTS], "weights want room for the parts of their sum");
+    REFUSED(ce, d.target = t[NUMBERS], "targets must be one u32 a row");
+    REFUSED(mse, d.target = t[CLASSES], "targets must be f32, one for each output");
+    REFUSED(mse, d.target = t[FEW], "targets must be f32, one for each output");
+    REFUSED(ce, d.dy = NULL, "neither gradient nor hits are wanted");
+    REFUSED(ce, (d.class_weights = t[Y], d.mass = room), weighs);
+    REFUSED(mse, (d.class_weights = t[WEIGHTS], d.mass = room), weighs);
+    REFUSED(ce, (d.class_weights = t[WEIGHTS], d.mass = d.hits = room, d.dy = NULL), weighs);
+    REFUSED(ce, (d.class_weights = t[WEIGHTS], d.mass = room, d.mix = t[Y]), mixed);
+    REFUSED(two, (d.sampled = true, d.mass = room, d.mix = t[Y]), mixed);
+    REFUSED(two, d.mix = t[Y], mixed);
+    REFUSED(mse, d.near = room, "answers that are near are those of classes");
+    REFUSED(mse, d.delta = -1, "delta is below 0");
+    REFUSED(mse, d.delta = NAN, "delta is below 0");
+#undef REFUSED
+    const struct grt_loss_desc *const taken[] = {&ce, &mse, &two};
+    struct grt_graph *graph = grt_graph_create(test.dev, "loss");
+    for (int i = 0; i < 3; i++) {
+        grt_op_loss(graph, taken[i]);
+    }
+    assert_true(grt_graph_bake(graph));
+    grt_graph_destroy(&graph);
+    grt_plan_destroy(&plan);
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(each_and_all),  TEST_CASE(smoothed),     TEST_CASE(weighted),
-    TEST_CASE(micro_batches), TEST_CASE(sixteen_bits), TEST_CASE(refused),
+    TEST_CASE(each_and_all), TEST_CASE(smoothed), TEST_CASE(weighted), TEST_CASE(micro_batches),
+    TEST_CASE(sixteen_bits), TEST_CASE(refused),  TEST_CASE(operands),
 };
 TEST_SUITE(losses, true, cases);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NaN and infinity go through a product, by every variant: into their rows, and into no other. A
 // training run finds out that it has diverged by them.
-#include "harness/gemm_kit.h"
+#include "kits/gemm_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

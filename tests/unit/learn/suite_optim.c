@@ -2,8 +2,8 @@
 // The update that ends a step, by itself: gradients are written
 // by the host, parameters and what the optimizer keeps are compared with the formulas after every
 // step; clipping, loss scale and what is skipped.
-#include "harness/kernel_kit.h"
-#include "harness/optim_kit.h"
+#include "kits/kernel_kit.h"
+#include "kits/optim_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contrastive training: learners whose samples are seen twice, one alone and several that share one
 // loss.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

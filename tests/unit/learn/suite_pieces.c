@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several learners share: sums over micro-batches in the order of a tree, and the pieces that
 // are exchanged and given back.
-#include "harness/centre_kit.h"
+#include "kits/centre_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 // Learners by fused kernels and in 16 bits: fused kernels learn what layer by layer does; 16-bit
 // runs arrive where f32 does; an overflow costs one step, and a number that is none ends the run
 // and is named.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning rates over the steps of a run, against their formulas and PyTorch, and the average of
 // the parameters.
-#include "harness/optim_kit.h"
+#include "kits/optim_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

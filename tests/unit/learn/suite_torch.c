@@ -4,7 +4,7 @@
 
 #include "golden/network_torch.h"
 #include "gpurt/network.h"
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 static const struct grt_network_desc network = {
     .text = "[{linear: 64}, {norm: layer}, gelu,"

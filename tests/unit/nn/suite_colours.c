@@ -8,7 +8,7 @@
 #include "golden/torchvision_colours.h"
 #include "gpurt/network.h"
 #include "harness/harness.h"
-#include "harness/transform_kit.h"
+#include "kits/transform_kit.h"
 #include "oracle/colour.h"
 #include "oracle/image.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loss and gradients of every module and loss, in every precision, against central differences of a
 // double-precision model.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

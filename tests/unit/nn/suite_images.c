@@ -8,7 +8,7 @@
 #include "base/cache.h"
 #include "gpurt/module.h"
 #include "harness/harness.h"
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 #include "nn/eights.h"
 #include "ops/verdict.h"
 #include "oracle/image.h"

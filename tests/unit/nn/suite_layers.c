@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists of layers besides their gradients: an mlp by another name, dropout against its random
 // words, shapes that do not fit, and a module of a user's own.
-#include "harness/network_kit.h"
+#include "kits/network_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -411,6 +411,44 @@ static void refused(void **state) {
                  "nobody says how many `out` are");
 }
 
+// Both sides of what a number may be: the last one that is taken, and the first that is not.
+static void limits_of_numbers(void **state) {
+    (void)state;
+    static const struct {
+        const char *taken, *refused, *why;
+    } rows[] = {
+        {"[{linear: 1048576}]", "[{linear: 1048577}]", "from 1 to 1048576, not 1048577"},
+        {"[{conv: {outputs: 1, size: 1024}}]", "[{conv: {outputs: 1, size: 1025}}]",
+         "size wants a whole number from 1 to 1024, not 1025"},
+        {"[{conv: {outputs: 1, size: 1, padding: 0}}]",
+         "[{conv: {outputs: 1, size: 1, padding: -1}}]", "padding wants a whole number"},
+        {"[{max_pool: 1024}]", "[{max_pool: 1025}]", "from 1 to 1024, not 1025"},
+        {"[{dropout: 0}]", "[{dropout: -0.001}]", "from 0 to below 1, not '-0.001'"},
+        {"[{dropout: 0.999}]", "[{dropout: 1.0}]", "from 0 to below 1, not '1.0'"},
+        {"[{columns: {first: 0, count: 1048576}}]", "[{columns: {first: 0, count: 1048577}}]",
+         "count wants a whole number from 1 to 1048576, not 1048577"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_module *module = grt_network_create(grt_network_desc(.text = rows[i].taken));
+        assert_non_null(module);
+        grt_module_destroy(&module);
+        TEST_REFUSED(grt_network_create(grt_network_desc(.text = rows[i].refused)), GRT_CONFIG,
+                     rows[i].why);
+    }
+    for (uint32_t padding = 0; padding < 4; padding++) {
+        const struct grt_window_pool_desc desc = {
+            .pool = GRT_POOL_MAX, .size = 3, .padding = padding};
+        if (padding < 2) {
+            struct grt_module *module = grt_window_pool_create(&desc);
+            assert_non_null(module);
+            grt_module_destroy(&module);
+        } else {
+            TEST_REFUSED(grt_window_pool_create(&desc), GRT_INVALID,
+                         "window pool: padding is more than half the size");
+        }
+    }
+}
+
 // ---- a user's own module ----
 
 // y = 3 x, which no layer of gpurt is.
@@ -552,8 +590,9 @@ static void work_is_counted(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(computed_again), TEST_CASE(as_an_mlp),        TEST_CASE(widths),
-    TEST_CASE(dropped),        TEST_CASE(dropped_backward), TEST_CASE(refused),
-    TEST_CASE(own_module),     TEST_CASE(work_is_counted),  TEST_CASE(over_activations),
+    TEST_CASE(computed_again),    TEST_CASE(as_an_mlp),        TEST_CASE(widths),
+    TEST_CASE(dropped),           TEST_CASE(dropped_backward), TEST_CASE(refused),
+    TEST_CASE(limits_of_numbers), TEST_CASE(own_module),       TEST_CASE(work_is_counted),
+    TEST_CASE(over_activations),
 };
 TEST_SUITE(layers, true, cases);

@@ -8,8 +8,8 @@
 #include "gpurt/learner.h"
 #include "gpurt/loss.h"
 #include "harness/harness.h"
-#include "harness/learn_kit.h"
-#include "harness/transform_kit.h"
+#include "kits/learn_kit.h"
+#include "kits/transform_kit.h"
 
 struct mix {
     float own;

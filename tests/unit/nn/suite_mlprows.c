@@ -8,7 +8,7 @@
 
 #include "device/kernels.h"
 #include "gpurt/optim.h"
-#include "harness/mlp_kit.h"
+#include "kits/mlp_kit.h"
 #include "nn/fused/mlp_rows.h"
 
 #define HIDDEN 64u

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Networks as lists of layers: loss and gradients against central differences of a double-precision
 // oracle, in training and in inference.
-#include "harness/network_kit.h"
+#include "kits/network_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

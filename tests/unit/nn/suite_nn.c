@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and layer norm: against the oracle's bounds, exactly where every number on the way is
 // whole, to the same bits as the C reading, and through small windows.
-#include "harness/kernel_kit.h"
+#include "kits/kernel_kit.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include "golden/resnet_torch.h"
 #include "gpurt/network.h"
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 struct named_case {
     const char *text;

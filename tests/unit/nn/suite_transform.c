@@ -7,7 +7,7 @@
 
 #include "gpurt/network.h"
 #include "harness/harness.h"
-#include "harness/transform_kit.h"
+#include "kits/transform_kit.h"
 #include "oracle/image.h"
 
 static struct transform_kit begin(const char *text, const struct grt_shape *in, uint64_t rows) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Column sums: against the oracle's bound, exactly where every
 // sum is a whole number, to the same bits as the C reading, and through small windows.
-#include "harness/gemm_kit.h"
-#include "harness/kernel_kit.h"
+#include "kits/gemm_kit.h"
+#include "kits/kernel_kit.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
 // them, heads that interleave. What lies in the gaps is NaN and must not be seen; the gaps of c
 // must stay as they were. And products of shapes that nobody chose, with and without gaps, by the
 // variant that serves them.
-#include "harness/gemm_kit.h"
+#include "kits/gemm_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/ppo_kit.h"
-#include "harness/worlds_kit.h"
+#include "kits/ppo_kit.h"
+#include "kits/worlds_kit.h"
 
 static void is_shape(const struct grt_drawn_shape *s, int kind, int role, double x0, double y0,
                      double x1, double y1, double size) {

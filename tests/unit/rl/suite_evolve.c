@@ -224,6 +224,27 @@ static void chunks_and_cuts_change_nothing(void **state) {
         grt_archive_destroy(&got);
         grt_es_destroy(&es);
     }
+    // Cuts that do not divide the episode, whose length is a prime: the last one is shorter. How
+    // many steps a cut has is a matter of time, and a launch of one step takes longer than its
+    // share of many, so limits are tried from one that is too short for two steps on.
+    uint32_t at_once = 0;
+    desc.dir_chunk = 7;
+    desc.max_submit_ms = 500;
+    struct grt_es *es = grt_es_create(test.dev, &desc);
+    assert_non_null(es);
+    double limit = 2e3 * es->step_seconds;
+    grt_es_destroy(&es);
+    for (uint32_t i = 0; i < 50 && (at_once < 2 || at_once >= desc.episode_length); i++) {
+        limit *= at_once < desc.episode_length ? 1.3 : 0.6;
+        desc.max_submit_ms = limit;
+        es = iterated(test.dev, &desc, 3);
+        at_once = grt_es_size(es).steps_at_once;
+        struct grt_archive *got = saved(es);
+        same_archive(got, want);
+        grt_archive_destroy(&got);
+        grt_es_destroy(&es);
+    }
+    assert_in_range(at_once, 2, desc.episode_length - 1);
     grt_archive_destroy(&want);
     grt_dev_destroy(&little);
 }

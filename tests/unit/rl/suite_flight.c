@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/worlds_kit.h"
+#include "kits/worlds_kit.h"
 
 #define UAVS 5
 #define OBSTACLES 7

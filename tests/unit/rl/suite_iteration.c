@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An iteration of PPO: the parameters that it begins with, the gradient of a minibatch that is not
 // whole, and what its report says.
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

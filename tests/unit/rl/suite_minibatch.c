@@ -2,7 +2,7 @@
 // Minibatches of PPO: the list of rows that count, the order of an epoch, which has each of them
 // once and no other but for places that are left over, and what is learnt from them. Which rows are
 // idle is written by the test.
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

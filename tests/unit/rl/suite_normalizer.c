@@ -2,7 +2,7 @@
 // Observations that PPO normalises: mean and deviation against their definition in double
 // precision over all rows that counted, what the networks get, the same in evaluations, and the
 // same bits after a resume.
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -326,6 +326,13 @@ static void policy_texts(void **state) {
         assert_true(grt_policy_operations(&policy, &env) == 1000 + 2 * 29 + rows[i].operations);
         assert_true(grt_policy_operations(&policy, &uncounted) == 0);
     }
+    // What a hidden layer has by default may be named.
+    struct grt_policy named = {0};
+    char text[GRT_POLICY_TEXT];
+    assert_true(grt_policy_parse("mlp32-relu", &named));
+    assert_true(named.hidden == 32 && named.bias && !named.tanh);
+    grt_policy_text(&named, text);
+    assert_string_equal(text, "mlp32");
     // Each with what would do instead.
     static const char *const wrong[][2] = {
         {"", "mlpN"},

@@ -2,7 +2,7 @@
 // Proximal policy optimization: what an iteration collects, its advantages, its loss and gradients
 // against the formulas in double precision; the distribution of actions, and the same bits after a
 // resume.
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -310,6 +310,76 @@ static void each_copy_plays_one_episode(void **state) {
     plays_once(&continuous, 11);
 }
 
+// Trials of one learner in several worlds are those of a learner that knows one of them only.
+static void worlds_of_trials_change(void **state) {
+    (void)state;
+    struct ppo_maker m = ppo_uavs();
+    struct ppo_made one = ppo_make(&m), other = ppo_make(&m);
+    struct grt_worlds *worlds[] = {ppo_make_worlds(&m, 5, true), ppo_make_worlds(&m, 7, true)};
+    static const uint32_t copies[] = {5, 7};
+    for (int i = 0; i < 3; i++) {
+        struct grt_ppo_report report, want;
+        assert_true(grt_ppo_evaluate(one.ppo, worlds[i % 2], GRT_PPO_TRY_POLICY, 3, &report));
+        assert_true(report.episodes == copies[i % 2]);
+        assert_true(report.rows ==
+                    report.episodes * report.length * grt_worlds_sizes(worlds[i % 2])->agents);
+        if (i == 1) {
+            assert_true(grt_ppo_evaluate(other.ppo, worlds[1], GRT_PPO_TRY_POLICY, 3, &want));
+            assert_true(report.mean_return == want.mean_return && report.length == want.length);
+        }
+    }
+    ppo_end(&one);
+    ppo_end(&other);
+    grt_worlds_destroy(&worlds[0]);
+    grt_worlds_destroy(&worlds[1]);
+}
+
+// With an average, whose trials are of it, learning goes on as if nobody had looked.
+static void trials_of_an_average_leave_no_trace(void **state) {
+    (void)state;
+    struct ppo_maker m = ppo_pendulums();
+    m.desc.optim.ema = 0.5;
+    struct ppo_made looked = ppo_make(&m), alone = ppo_make(&m);
+    struct grt_worlds *worlds = ppo_make_worlds(&m, 5, true);
+    for (int i = 0; i < 2; i++) {
+        struct grt_ppo_report report;
+        iterate(looked.ppo, 1);
+        iterate(alone.ppo, 1);
+        assert_true(grt_ppo_evaluate(looked.ppo, worlds, GRT_PPO_TRY_POLICY, 3, &report));
+        const struct grt_tensor *got[] = {looked.ppo->params.master, looked.ppo->average};
+        const struct grt_tensor *want[] = {alone.ppo->params.master, alone.ppo->average};
+        for (int k = 0; k < 2; k++) {
+            float *a = ppo_read(got[k]), *b = ppo_read(want[k]);
+            assert_memory_equal(a, b, alone.ppo->params.elements * sizeof *a);
+            free(a);
+            free(b);
+        }
+    }
+    ppo_end(&looked);
+    ppo_end(&alone);
+    grt_worlds_destroy(&worlds);
+}
+
+// A robot of several motors: each row has all of its actions. One backend is enough for sizes, and
+// its kernels take others long to build.
+static void rows_of_several_actions(void **state) {
+    (void)state;
+    struct ppo_maker m = ppo_pendulums();
+    if (grt_dev_info(test.dev)->backend != GRT_BACKEND_REF) {
+        return;
+    }
+    m.env = "standing";
+    m.copies = 40;
+    struct ppo_made made = ppo_make(&m);
+    const struct ppo_actors *a = &made.ppo->learning;
+    uint64_t act = grt_worlds_sizes(made.worlds)->act;
+    assert_true(act > 1 && a->rows == 40);
+    assert_in_range(a->acts_stride, 40 * act, 40 * act + 255);
+    assert_int_equal(grt_tensor_count(a->acts), m.desc.horizon * a->acts_stride);
+    iterate(made.ppo, 1);
+    ppo_end(&made);
+}
+
 // ---- the end of an iteration ----
 
 static void epochs_end_when_the_policy_has_moved(void **state) {
@@ -492,6 +562,9 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(a_resumed_run_has_the_same_bits),
     TEST_CASE(zeros_behind_rows_change_nothing),
     TEST_CASE(each_copy_plays_one_episode),
+    TEST_CASE(worlds_of_trials_change),
+    TEST_CASE(rows_of_several_actions),
+    TEST_CASE(trials_of_an_average_leave_no_trace),
     TEST_CASE(epochs_end_when_the_policy_has_moved),
     TEST_CASE(what_does_not_fit_says_what_does),
     TEST_CASE(a_beginning_is_its_average),

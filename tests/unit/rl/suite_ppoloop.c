@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop around PPO: an iteration that is given up leaves no trace, the host's loop has the same
 // bits as the recorded one, and the environment alone takes the same steps.
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One update of PPO beside PyTorch's, from the same rows and parameters (tests/peers/ppo_torch.py).
-#include "harness/ppo_kit.h"
+#include "kits/ppo_kit.h"
 
 #include <math.h>
 #include <stdio.h>

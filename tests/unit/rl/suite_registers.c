@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Worlds of environments in registers: trajectories are those of the ES rollout, observations those
 // of the trace.
-#include "harness/worlds_kit.h"
+#include "kits/worlds_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/worlds_kit.h"
+#include "kits/worlds_kit.h"
 
 // Towers with panels of lamps. Lamp i of tower t is lit in every (2 + t)-th place of a pattern that
 // moves on by one in each step that the tower was switched; what is above the last lamp of a word

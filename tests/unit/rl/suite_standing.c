@@ -3,7 +3,7 @@
 // shapes' own sums (tests/oracle/ant.c), contact against closed forms, and that nothing a motor can
 // do breaks it.
 #include "harness/harness.h"
-#include "harness/standing_kit.h"
+#include "kits/standing_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 // (tests/peers/standing_jax.py), 100 steps on the device against the C reading, the phases, and
 // that following the commanded height stands and what never changes does not.
 #include "harness/harness.h"
-#include "harness/standing_kit.h"
+#include "kits/standing_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gpurt/stepper.h"
-#include "harness/worlds_kit.h"
+#include "kits/worlds_kit.h"
 
 #define COPIES 70
 
@@ -182,6 +182,50 @@ static void seeds(void **state) {
     grt_stepper_destroy(&s);
 }
 
+// Steps to the end of an episode of two, and the one in which the next begins.
+static void to_the_next(struct grt_stepper *s) {
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(grt_stepper_view(s)->ends[0] & GRT_ROW_LAST, i == 2 ? GRT_ROW_LAST : 0);
+        assert_true(grt_stepper_step(s));
+    }
+    assert_int_equal(grt_stepper_view(s)->ends[0], GRT_ROW_IDLE);
+}
+
+// A reset tells no end of the episodes before. States that are set begin the time of an episode
+// anew, and not the count of episodes: the next one is the next.
+static void episodes_go_on(void **state) {
+    (void)state;
+    struct grt_stepper *s = grt_stepper_create(
+        test.dev, grt_worlds_desc(.env = grt_env_find("pendulum"), .copies = 2, .length = 2));
+    assert_non_null(s);
+    const struct grt_stepper_view *v = grt_stepper_view(s);
+    float first[6], second[6], third[6];
+    uint32_t words[32];
+    uint64_t count = (uint64_t)v->sizes.words * 2;
+    assert_in_range(count, 1, 32);
+    assert_true(grt_stepper_reset(s, 1));
+    memcpy(first, v->obs, sizeof first);
+    to_the_next(s);
+    memcpy(second, v->obs, sizeof second);
+    to_the_next(s);
+    memcpy(third, v->obs, sizeof third);
+    assert_memory_not_equal(second, first, sizeof first);
+    assert_memory_not_equal(third, second, sizeof second);
+    assert_true(grt_stepper_step(s) && grt_stepper_step(s));
+    assert_int_equal(v->ends[1], GRT_ROW_LAST | GRT_ROW_CUT);
+    assert_true(grt_stepper_reset(s, 1));
+    assert_true(v->ends[0] == 0 && v->ends[1] == 0 && v->rewards[0] == 0 && v->rewards[1] == 0);
+    assert_memory_equal(v->obs, first, sizeof first);
+    // In the second episode, one step before its end.
+    to_the_next(s);
+    assert_true(grt_stepper_step(s));
+    assert_true(grt_stepper_state(s, words, count));
+    assert_true(grt_stepper_set_state(s, words, count));
+    to_the_next(s);
+    assert_memory_equal(v->obs, third, sizeof third);
+    grt_stepper_destroy(&s);
+}
+
 static void refuses(void **state) {
     (void)state;
     uint32_t words[64] = {0};
@@ -206,9 +250,7 @@ static void refuses(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(own_states_and_actions),
-    TEST_CASE(discrete_team),
-    TEST_CASE(seeds),
-    TEST_CASE(refuses),
+    TEST_CASE(own_states_and_actions), TEST_CASE(discrete_team), TEST_CASE(seeds),
+    TEST_CASE(episodes_go_on),         TEST_CASE(refuses),
 };
 TEST_SUITE(stepper, true, cases);

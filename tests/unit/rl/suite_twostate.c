@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PPO on problems whose optimum is known: it finds the policy and the values. With the sign of the
 // advantages flipped it finds the opposite.
-#include "harness/ppo_kit.h"
-#include "harness/worlds_kit.h"
+#include "kits/ppo_kit.h"
+#include "kits/worlds_kit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "base/whole_file.h"
 #include "gpurt/es.h"
 #include "gpurt/rollout.h"
-#include "harness/worlds_kit.h"
+#include "kits/worlds_kit.h"
 
 // Walkers on a line: 0 stays, 1 goes left, 2 right. Who reaches the last cell is out and gets
 // `gain`; a step costs 1/8, and a step off the line, which is no step, 1.

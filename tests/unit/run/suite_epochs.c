@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What epochs come to where data do not behave: validation that rises, short batches, rows left
 // out.
-#include "harness/data_kit.h"
-#include "harness/run_kit.h"
+#include "kits/data_kit.h"
+#include "kits/run_kit.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "gpurt/checkpoint.h"
 #include "gpurt/task.h"
@@ -254,6 +255,113 @@ static void back_to_the_beginning(void **state) {
     run_kit_end();
 }
 
+// What every evaluation said.
+struct said {
+    uint32_t count;
+    double numbers[4][3];
+};
+
+static void on_row(void *context, const struct grt_run_report *r) {
+    static const enum grt_run_field fields[] = {GRT_FIELD_LOSS, GRT_FIELD_ACCURACY, GRT_FIELD_TOP5};
+    struct said *said = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE && said->count < 4) {
+        for (int k = 0; k < 3; k++) {
+            assert_true(grt_run_row_has(r->row, fields[k]));
+            said->numbers[said->count][k] = r->row->numbers[fields[k]];
+        }
+        said->count++;
+    }
+}
+
+// A network that learns nothing is judged alike in every epoch: nothing of one evaluation is left
+// for the next, however data come.
+static void evaluations_begin_anew(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    assert_true(grt_data_make(grt_make_desc(.path = run_kit_data, .make = GRT_MAKE_CLASSIFICATION,
+                                            .samples = 300, .features = 4, .classes = 9)));
+    const char *const ways[] = {"cache=none", "cache=device"};
+    struct said said[2] = {{0}};
+    for (int k = 0; k < 2; k++) {
+        struct grt_config c = run_kit_config(k ? "device" : "none",
+                                             PAIRS(ways[k], "epochs=3", "learning_rate=1e-12"));
+        struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+            .dev = test.dev, .config = &c, .report = on_row, .context = &said[k]});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+        assert_int_equal(said[k].count, 3);
+        for (int i = 0; i < 3; i++) {
+            const double *now = said[k].numbers[i], *first = said[0].numbers[0];
+            assert_true(fabs(now[0] - first[0]) < 1e-5 * first[0]);
+            assert_true(now[1] == first[1] && now[2] == first[2]);
+            assert_true(now[1] <= now[2] && now[2] < 1);
+        }
+    }
+    run_kit_end();
+}
+
+// A network that says the same of every sample, with samples that weigh: all there is to say of it
+// follows from the classes and the weights. Of equal numbers the first is the largest.
+static void judged_by_hand(void **state) {
+    (void)state;
+    enum { ROWS = 60, CLASSES = 9 };
+    static double x[3 * ROWS], y[ROWS], w[ROWS];
+    double all = 0, first = 0, near = 0, of[CLASSES] = {0}, most = 0;
+    uint64_t counts[CLASSES] = {0};
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (int i = 0; i < ROWS; i++) {
+        int class = (3 * i + i / 7) % CLASSES;
+        x[3 * i] = x[3 * i + 1] = x[3 * i + 2] = i;
+        y[i] = class;
+        w[i] = i % 4 * 0.5;
+        all += w[i];
+        first += class == 0 ? w[i] : 0;
+        near += class < 5 ? w[i] : 0;
+        of[class] += w[i];
+        counts[class]++;
+    }
+    data_kit_write(run_kit_data, true,
+                   &(struct data_kit_set){.name = "x", .shape = {ROWS, 3}, .data = x});
+    data_kit_write(
+        run_kit_data, false,
+        &(struct data_kit_set){.name = "y", .type = H5T_STD_I32LE, .shape = {ROWS}, .data = y});
+    data_kit_write(run_kit_data, false,
+                   &(struct data_kit_set){.name = "w", .shape = {ROWS}, .data = w});
+    struct run_kit_epochs e = {0};
+    struct grt_config c = run_kit_config("run", PAIRS("sample_weights=w", "epochs=1")), use;
+    assert_int_equal(run_kit_train(&c, false, &e), GRT_ENDED_EPOCHS);
+    struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
+    assert_non_null(model);
+    for (uint32_t i = 0; i < model->tensor_count; i++) {
+        if (strncmp(model->tensors[i].name, "model/", 6) == 0) {
+            memset(model->tensors[i].data, 0, model->tensors[i].bytes);
+        }
+    }
+    grt_config_init(&use);
+    assert_true(grt_config_set(&use, GRT_CONFIG_DATA, run_kit_data));
+    struct grt_evaluation told;
+    assert_true(grt_evaluate(test.dev, model, &use, GRT_PART_ALL, NULL, &told));
+    assert_int_equal(told.samples, ROWS);
+    assert_true(fabs(told.loss - log(CLASSES)) < 1e-6);
+    struct grt_classified *judged =
+        grt_classified_create(test.dev, model, &use, GRT_PART_ALL, NULL);
+    assert_non_null(judged);
+    assert_int_equal(judged->evaluation.samples, ROWS);
+    assert_true(fabs(judged->evaluation.loss - log(CLASSES)) < 1e-6);
+    assert_true(fabs(judged->evaluation.accuracy - first / all) < 1e-6);
+    assert_true(fabs(judged->evaluation.top5 - near / all) < 1e-6);
+    for (int k = 0; k < CLASSES; k++) {
+        most = fmax(most, of[k]);
+        assert_int_equal(judged->confusion[k * CLASSES], counts[k]);
+        assert_int_equal(judged->confusion[k * CLASSES + 1], 0);
+    }
+    assert_true(fabs(judged->baseline - most / all) < 1e-6);
+    grt_classified_destroy(&judged);
+    grt_archive_destroy(&model);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(batches_of_few_rows),
     TEST_CASE(the_best_is_not_the_last),
@@ -261,5 +369,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(rows_left_out),
     TEST_CASE(back_to_the_beginning),
     TEST_CASE(rows_of_steps_told_at_once),
+    TEST_CASE(evaluations_begin_anew),
+    TEST_CASE(judged_by_hand),
 };
 TEST_SUITE(epochs, true, cases);

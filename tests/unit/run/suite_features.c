@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What features are worth: nearest neighbours against a search by plain loops, and a linear layer
 // on classes that one can and cannot tell. tests/cli/train/simclr.sh takes features from networks.
-#include "harness/learn_kit.h"
+#include "kits/learn_kit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -176,6 +176,11 @@ static void refused(void **state) {
     double share = 0;
     TEST_REFUSED(grt_knn(test.dev, &a, &b, NULL, &share), GRT_INVALID, "of one width");
     TEST_REFUSED(grt_knn(test.dev, &none, &a, NULL, &share), GRT_INVALID, "of one width");
+    static const double odd[] = {-1, (double)NAN};
+    for (int i = 0; i < 2; i++) {
+        const struct grt_knn_desc desc = {.temperature = odd[i]};
+        TEST_REFUSED(grt_knn(test.dev, &a, &a, &desc, &share), GRT_INVALID, "are wanted");
+    }
     TEST_REFUSED(grt_linear_probe(test.dev, &a, &b, NULL, &share), GRT_INVALID, "of one width");
     free(a.classes);
     a.classes = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of runs and what is said of them: models as others write them, number by number, names
 // without a folder, and data for validation that do not fit.
-#include "harness/data_kit.h"
-#include "harness/run_kit.h"
+#include "kits/data_kit.h"
+#include "kits/run_kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@
 #include "gpurt/model_file.h"
 #include "gpurt/runlog.h"
 #include "run/run_parts.h"
+#include "run/task/task_parts.h"
 
 // Runs `inside` in an empty folder, where names need no folder.
 static void in_folder(void (*inside)(void)) {
@@ -133,6 +134,7 @@ static void models_here(void) {
     assert_int_equal(left, 3);
     struct grt_archive *got = grt_model_load("m.safetensors");
     assert_non_null(got);
+    assert_string_equal(got->path, "m.safetensors");
     assert_int_equal(got->tensor_count, 3);
     const struct grt_archive_tensor *t = grt_archive_find(got, "model/c.weight");
     assert_non_null(t);
@@ -246,11 +248,53 @@ static void data_apart(void **state) {
     run_kit_end();
 }
 
+// ---- losses ----
+
+// A loss is a word, with a number in parentheses or without, and nothing behind it.
+static void words_of_losses(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *why;  // NULL: it is taken
+        uint32_t cols;
+    } rows[] = {
+        {"mse", NULL, 0},
+        {"bce(3)", NULL, 3},
+        {"cross_entropy(65536)", NULL, 65536},
+        {"bce(3)x", "wants a number from 1 to 65536 in parentheses", 0},
+        {"bce(3))", "wants a number from 1 to 65536 in parentheses", 0},
+        {"bce(0)", "wants a number from 1 to 65536 in parentheses", 0},
+        {"bce(65537)", "wants a number from 1 to 65536 in parentheses", 0},
+        {"bce()", "wants a number from 1 to 65536 in parentheses", 0},
+        {"bce(3", "wants a number from 1 to 65536 in parentheses", 0},
+        {"cross_entropy", "wants the number of classes", 0},
+        {"cross_entropy(1)", "wants the number of classes", 0},
+        {"bces", "is none of mse, huber, l1, bce and cross_entropy(CLASSES)", 0},
+        {"nt_xent", "is none of mse, huber, l1, bce and cross_entropy(CLASSES)", 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct grt_task task;
+        char text[64];
+        task = (struct grt_task){0};
+        grt_config_init(&task.config);
+        snprintf(text, sizeof text, "losses=l1,%s", rows[i].text);
+        assert_true(grt_config_override(&task.config, "targets=a,b"));
+        assert_true(grt_config_override(&task.config, text));
+        if (rows[i].why) {
+            TEST_REFUSED(task_read_losses(&task), GRT_CONFIG, rows[i].why);
+        } else {
+            assert_true(task_read_losses(&task));
+            assert_int_equal(task.loss_count, 2);
+            assert_int_equal(task.losses[1].cols, rows[i].cols);
+        }
+    }
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(logs_of_one_letter),
     TEST_CASE(words_of_terms),
     TEST_CASE(names_of_environments),
     TEST_CASE(models),
     TEST_CASE(data_apart),
+    TEST_CASE(words_of_losses),
 };
 TEST_SUITE(runfacts, true, cases);

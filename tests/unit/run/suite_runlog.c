@@ -333,14 +333,15 @@ static void histograms(void **state) {
 static void refusals(void **state) {
     (void)state;
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
-                 "cannot create /nowhere/at/all: No such file or directory");
+                 "cannot create /nowhere/at/all: there is no folder /nowhere/at; make it first");
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.tensorboard = "/dev/null/a")), GRT_NO_OUTPUT,
                  "/dev/null");
     // The same before a run begins, with the reason.
     TEST_REFUSED(grt_runlog_check(&(struct grt_runlog_desc){.jsonl = "/tmp"}), GRT_NO_OUTPUT,
                  "cannot create /tmp: Is a directory");
     TEST_REFUSED(grt_runlog_check(&(struct grt_runlog_desc){.jsonl = "/nowhere/at/all"}),
-                 GRT_NO_OUTPUT, "cannot create /nowhere/at/all: No such file or directory");
+                 GRT_NO_OUTPUT,
+                 "cannot create /nowhere/at/all: there is no folder /nowhere/at; make it first");
     TEST_REFUSED(grt_runlog_check(&(struct grt_runlog_desc){.tensorboard = "/dev/null/a"}),
                  GRT_NO_OUTPUT, "cannot make the folder /dev/null/a: Not a directory");
     // No files: rows are taken and forgotten.

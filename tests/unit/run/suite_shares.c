@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank of a supervised run, beside another that says whatever it says: which samples it
 // evaluates, and how often it exchanges.
-#include "harness/run_kit.h"
+#include "kits/run_kit.h"
 
 #include <math.h>
 #include <stdio.h>

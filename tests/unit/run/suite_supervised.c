@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervised runs through the library: stopped and resumed to the same bits, the same bits for
 // every way that data come, steps that are not finite, and trained models.
-#include "harness/data_kit.h"
-#include "harness/run_kit.h"
+#include "kits/data_kit.h"
+#include "kits/run_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -350,8 +350,7 @@ static struct grt_config config_of_layers(const char *dir) {
 // A GPU tries the first step of rows on the device before the run, and nothing of that is left:
 // neither in parameters nor in running statistics, the optimizer, the average or the place. Batches
 // of a loader are not tried, nor is anything on a CPU.
-static void tried_before(void **state) {
-    (void)state;
+static void tried_with(const char *batch, const char *last) {
     run_kit_begin(GRT_MAKE_REGRESSION);
     struct grt_dev *usual = test.dev;
     bool cpu = grt_dev_info(usual)->caps.software;
@@ -368,7 +367,7 @@ static void tried_before(void **state) {
             assert_non_null(test.dev);
         }
         struct grt_config c = config_of_layers(runs[i].dir);
-        assert_true(grt_config_override(&c, runs[i].cache));
+        assert_true(grt_config_override(&c, runs[i].cache) && grt_config_override(&c, batch));
         struct grt_supervised *run =
             grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
         assert_non_null(run);
@@ -382,8 +381,19 @@ static void tried_before(void **state) {
             test.dev = usual;
         }
     }
-    run_kit_equal("tried/" LAST, "untried/" LAST);
+    char files[2][64];
+    snprintf(files[0], sizeof files[0], "tried/%s", last);
+    snprintf(files[1], sizeof files[1], "untried/%s", last);
+    run_kit_equal(files[0], files[1]);
     run_kit_end();
+}
+
+// Of 270 samples: 17 batches an epoch; one, and there is no second to try; one and a shorter one.
+static void tried_before(void **state) {
+    (void)state;
+    tried_with("batch_size=16", LAST);
+    tried_with("batch_size=270", "step-000000000002.h5");
+    tried_with("batch_size=200", "step-000000000004.h5");
 }
 
 struct ahead {
@@ -536,6 +546,44 @@ static void plateaus_behind_a_rollback(void **state) {
     run_kit_end();
 }
 
+// What a checkpoint says of a run beside its tensors: the rate as an evaluation left it, and the
+// best accuracy, which tells whether a target was reached.
+static void places_in_checkpoints(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_CLASSIFICATION);
+    struct run_kit_watch w = {0};
+    struct grt_config c = run_kit_config("run", PAIRS("target_accuracy=0.75", "epochs=1"));
+    struct grt_supervised *run = run_kit_create(&c, false, &w);
+    assert_non_null(run);
+    static const struct {
+        double best;
+        bool reached;
+    } bests[] = {{0.5, false}, {0.75, true}, {0.875, true}};
+    for (int i = 0; i < 3; i++) {
+        struct grt_archive *a = grt_archive_create();
+        struct grt_learn_state s;
+        run->lr_factor = 0.125f;
+        run->place.best_accuracy = bests[i].best;
+        assert_true(supervised_save(run, grt_supervised_driver(run), a));
+        memcpy(&s, grt_archive_find(a, "state/state")->data, sizeof s);
+        assert_true(s.lr_factor == 0.125f);
+        assert_true(grt_archive_real(a, "best_accuracy", -1) == bests[i].best);
+        struct grt_run_place place = {0};
+        run->lr_factor = 1;
+        run->place.best_accuracy = 0;
+        assert_true(supervised_load(run, grt_supervised_driver(run), a, &place));
+        assert_true(run->lr_factor == 0.125f && run->place.best_accuracy == bests[i].best);
+        assert_int_equal(place.reached, bests[i].reached);
+        grt_archive_destroy(&a);
+    }
+    // A worse evaluation is not the best.
+    run->place.best_accuracy = 2;
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+    assert_true(w.accuracy >= 0 && w.accuracy <= 1 && run->place.best_accuracy == 2);
+    grt_supervised_destroy(&run);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(first_step_apart),
     TEST_CASE(tried_before),
@@ -549,5 +597,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(numbers_come_back),
     TEST_CASE(plateaus_behind_a_rollback),
     TEST_CASE(means_of_an_evaluation),
+    TEST_CASE(places_in_checkpoints),
 };
 TEST_SUITE(supervised, true, cases);

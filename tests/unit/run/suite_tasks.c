@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a config says arrives: every key of an optimizer, a network and a learner is read back from
 // the desc that it makes, and the steps of a run from its rows.
-#include "harness/run_kit.h"
+#include "kits/run_kit.h"
 
 #include <math.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Supervised runs where memory is short: what is refused, in which words, and what fits instead.
-#include "harness/run_kit.h"
+#include "kits/run_kit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,6 +9,14 @@
 
 #include "gpurt/supervised.h"
 #include "gpurt/task.h"
+
+// The device under test with so many bytes.
+static struct grt_dev *with_limit(uint64_t bytes) {
+    struct grt_dev *dev = grt_dev_create(
+        grt_dev_desc(.device = test.selector, .mem_limit = bytes, .as_gpu = test.as_gpu));
+    assert_non_null(dev);
+    return dev;
+}
 
 // A device with room for a part of the activations.
 static void short_memory(void **state) {
@@ -24,8 +32,7 @@ static void short_memory(void **state) {
     double loss = w.last_loss;
     const uint64_t limit = bytes / 4 * 3;
     struct grt_dev *usual = test.dev;
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
-    assert_non_null(test.dev);
+    test.dev = with_limit(limit);
     c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     char text[96];
     snprintf(text, sizeof text, "a step of 256 samples needs %.1f MB, %.1f MB may be taken",
@@ -40,8 +47,7 @@ static void short_memory(void **state) {
     uint64_t halves = grt_supervised_info(larger).bytes;
     grt_supervised_destroy(&larger);
     grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = halves / 4 * 3));
-    assert_non_null(test.dev);
+    test.dev = with_limit(halves / 4 * 3);
     TEST_REFUSED(run_kit_create(&c, false, &w), GRT_NO_MEMORY, "batch_size=");
     uint32_t fits = (uint32_t)atoi(strstr(grt_last_error(), "batch_size=") + 11);
     assert_true(fits > 64 && fits < 128);
@@ -58,8 +64,7 @@ static void short_memory(void **state) {
         grt_supervised_destroy(&run);
     }
     grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = bytes / 4 * 3));
-    assert_non_null(test.dev);
+    test.dev = with_limit(bytes / 4 * 3);
     c = run_kit_config("short", PAIRS("batch_size=256", "hidden=64", "epochs=1"));
     w = (struct run_kit_watch){0};
     assert_true(grt_config_override(&c, "auto_accumulate=true"));
@@ -69,7 +74,7 @@ static void short_memory(void **state) {
     // The same sums in another order.
     assert_true(fabs(w.last_loss - loss) < 1e-5 * loss);
     grt_dev_destroy(&test.dev);
-    test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = 1000));
+    test.dev = with_limit(1000);
     TEST_REFUSED(run_kit_create(&c, false, &w), GRT_NO_MEMORY, "even one sample");
     grt_dev_destroy(&test.dev);
     test.dev = usual;
@@ -119,9 +124,7 @@ static void besides_a_learner(void **state) {
     }
     for (uint32_t batch = 1; batch < 10; batch++) {
         for (int less = 0; less < 2; less++) {
-            struct grt_dev *tight = grt_dev_create(
-                grt_dev_desc(.device = test.selector, .mem_limit = needed[batch] - (uint64_t)less));
-            assert_non_null(tight);
+            struct grt_dev *tight = with_limit(needed[batch] - (uint64_t)less);
             assert_true(grt_task_fit(tight, &desc, &besides, &fit));
             assert_true(!fit.fits && fit.needed == needed[10]);
             assert_int_equal(fit.batch, batch - (uint32_t)less);
@@ -148,8 +151,7 @@ static void short_memory_of_sums(void **state) {
     // words, and not by an allocation.
     uint32_t refused = 0, made = 0;
     for (uint64_t limit = bytes / 2; limit < bytes + bytes / 4; limit += bytes / 32) {
-        test.dev = grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = limit));
-        assert_non_null(test.dev);
+        test.dev = with_limit(limit);
         run = run_kit_create(&c, false, &w);
         if (!run) {
             const char *said = grt_last_error();
@@ -189,9 +191,7 @@ static void caches_that_do_not_fit(void **state) {
                   {rows - 4, "", " MB, and "}};
     for (int i = 0; i < 3; i++) {
         char dir[16], same[64];
-        test.dev =
-            grt_dev_create(grt_dev_desc(.device = test.selector, .mem_limit = trials[i].limit));
-        assert_non_null(test.dev);
+        test.dev = with_limit(trials[i].limit);
         snprintf(dir, sizeof dir, "limit%d", i);
         c = run_kit_config(dir, PAIRS("epochs=1", "cache=device"));
         w = (struct run_kit_watch){0};

@@ -347,11 +347,19 @@ static void folders(void **state) {
     char going[64];
     snprintf(gone, sizeof gone, "step-000000000500.h5.%d.tmp", 0x7ffffff0);
     snprintf(going, sizeof going, "step-000000000500.h5.%ld.tmp", (long)getppid());
+    char best[64];
+    char others[64];
+    snprintf(best, sizeof best, "best.h5.%d.tmp", 0x7ffffff0);
+    snprintf(others, sizeof others, "rest.h5.%d.tmp", 0x7ffffff0);
+    write_file(in_folder(best), "x", 1);
+    write_file(in_folder(others), "x", 1);
     write_file(in_folder(gone), "x", 1);
     write_file(in_folder(going), "x", 1);
     write_file(in_folder("step-9.h5.txt"), "x", 1);
     assert_true(grt_checkpoint_store(&dir, archive, 600));
     assert_int_not_equal(access(in_folder(gone), F_OK), 0);
+    assert_int_not_equal(access(in_folder(best), F_OK), 0);
+    assert_int_equal(access(in_folder(others), F_OK), 0);
     assert_int_equal(access(in_folder(going), F_OK), 0);
     assert_int_equal(access(in_folder("step-9.h5.txt"), F_OK), 0);
     // The newest is damaged: the one before is taken, with a warning.
@@ -365,6 +373,40 @@ static void folders(void **state) {
     assert_int_equal(test_log.lines[GRT_LOG_WARN], warnings + 1);
     assert_non_null(strstr(newest->path, "step-000000000500.h5"));
     grt_archive_destroy(&newest);
+    grt_archive_destroy(&archive);
+    leave();
+}
+
+// All checkpoints of a folder go into one below it, with the best where there is one; files of
+// others stay, and each time it is another folder.
+static void set_aside(void **state) {
+    (void)state;
+    enter();
+    struct grt_archive *archive = sample(1, 3);
+    struct grt_checkpoint_dir dir = {.dir = folder, .keep = 5};
+    write_file(in_folder("notes.txt"), "x", 1);
+    for (uint32_t time = 1; time <= 3; time++) {
+        char aside[160], wanted[160];
+        bool best = time != 2;
+        assert_true(grt_checkpoint_store(&dir, archive, 7) &&
+                    grt_checkpoint_store(&dir, archive, 8));
+        if (best) {
+            assert_true(grt_checkpoint_save(archive, in_folder("best.h5")));
+        }
+        assert_true(grt_checkpoint_any(folder));
+        assert_true(grt_checkpoint_set_aside(folder, aside, sizeof aside));
+        snprintf(wanted, sizeof wanted, "%s/earlier-%u", folder, time);
+        assert_string_equal(aside, wanted);
+        assert_false(grt_checkpoint_any(folder) || there(7) || there(8));
+        assert_int_not_equal(access(in_folder("best.h5"), F_OK), 0);
+        assert_int_equal(access(in_folder("notes.txt"), F_OK), 0);
+        static const char *const moved[] = {"step-000000000007.h5", "step-000000000008.h5",
+                                            "best.h5"};
+        for (uint32_t i = 0; i < 3; i++) {
+            snprintf(wanted, sizeof wanted, "%s/%s", aside, moved[i]);
+            assert_int_equal(access(wanted, F_OK) == 0, i < 2 || best);
+        }
+    }
     grt_archive_destroy(&archive);
     leave();
 }
@@ -418,9 +460,24 @@ static void durable(void **state) {
     test_files = (struct test_files){.fail = 'f', .error = EINVAL};
     TEST_REFUSED(grt_checkpoint_save(archive, path), GRT_IO, "Invalid argument");
     test_files = (struct test_files){0};
-    // A second name for the same bytes is a name: its folder goes to the disk.
-    assert_true(grt_whole_file_twin(path, in_folder("twin.h5")));
-    assert_string_equal(test_files.done, "rd");
+    // A second name for the same bytes: the folder goes to the disk when it has both.
+    char twin[256], first[256];
+    snprintf(twin, sizeof twin, "%s", in_folder("twin.h5"));
+    snprintf(first, sizeof first, "%s", in_folder("step-000000000005.h5"));
+    const struct grt_checkpoint_dir dir = {.dir = folder, .twin = twin};
+    assert_true(grt_checkpoint_store(&dir, archive, 5));
+    assert_string_equal(test_files.done, "frrd");
+    assert_true(grt_whole_file_same(first, twin));
+    // A file of other permissions keeps its name and its bytes.
+    assert_int_equal(unlink(twin), 0);
+    assert_true(grt_whole_file_save(twin, "mine", 4) && chmod(twin, 0600) == 0);
+    test_files = (struct test_files){0};
+    assert_true(grt_checkpoint_store(&dir, archive, 5));
+    assert_string_equal(test_files.done, "frd");
+    assert_false(grt_whole_file_same(first, twin));
+    struct stat info;
+    assert_int_equal(stat(twin, &info), 0);
+    assert_int_equal(info.st_size, 4);
     grt_archive_destroy(&archive);
     leave();
 }
@@ -577,6 +634,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(round_trip),       TEST_CASE(many_bytes), TEST_CASE(lent),
     TEST_CASE(refusals),         TEST_CASE(bit_flips),  TEST_CASE(folders),
     TEST_CASE(later_steps_stay), TEST_CASE(durable),    TEST_CASE(killed),
-    TEST_CASE(full_disk),
+    TEST_CASE(full_disk),        TEST_CASE(set_aside),
 };
 TEST_SUITE(checkpoint, false, cases);

@@ -119,6 +119,7 @@ static void round_trip(void **state) {
         memset(t->data, (int)i + 1, t->bytes);
     }
     assert_true(grt_archive_set_whole(a, "step", -5) && grt_archive_set_real(a, "loss", 0.1));
+    assert_true(grt_archive_set_real(a, "close", 1 + 0x1p-52));
     assert_true(grt_safetensors_save(a, path));
     struct grt_archive *b = grt_safetensors_load(path);
     assert_non_null(b);
@@ -131,6 +132,7 @@ static void round_trip(void **state) {
     }
     assert_int_equal(grt_archive_whole(b, "step", 0), -5);
     assert_true(grt_archive_real(b, "loss", 0) == 0.1);
+    assert_true(grt_archive_real(b, "close", 0) == 1 + 0x1p-52);
     assert_int_equal(grt_dtype_size(b->tensors[0].dtype), 4);
     assert_int_equal(grt_dtype_size(b->tensors[14].dtype), 1);
     grt_archive_destroy(&b);
@@ -140,6 +142,8 @@ static void round_trip(void **state) {
     size_t size = fread(bytes, 1, sizeof bytes, file);
     fclose(file);
     assert_true(size > 100 && size < sizeof bytes);
+    // Words behind the header lie at multiples of eight, whatever the names.
+    assert_int_equal(bytes[0] % 8, 0);
     test_log.quiet = true;
     uint64_t seed = 5;
     uint32_t refused = 0;
@@ -158,6 +162,44 @@ static void round_trip(void **state) {
     test_log.quiet = false;
     grt_archive_destroy(&a);
     unlink(path);
+}
+
+// Numbers that came as texts, which is all that another format has: what is no number, or too large
+// for one, is none.
+static void numbers_of_texts(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t whole;
+        double real;
+    } texts[] = {
+        {"12", 12, 12},
+        {"-9223372036854775808", INT64_MIN, -0x1p63},
+        {"9223372036854775807", INT64_MAX, 0x1p63},
+        {"9223372036854775808", 5, 0x1p63},
+        {"-9223372036854775809", 5, -0x1p63},
+        {"0.1", 5, 0.1},
+        {"1e300", 5, 1e300},
+        {"12x", 5, 5},
+        {"", 5, 5},
+    };
+    struct grt_archive *archive = grt_archive_create();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        assert_true(grt_archive_set_text(archive, "v", texts[i].text));
+        assert_int_equal(grt_archive_whole(archive, "v", 5), texts[i].whole);
+        assert_true(grt_archive_real(archive, "v", 5) == texts[i].real);
+        assert_string_equal(grt_archive_text(archive, "v", "none"), texts[i].text);
+    }
+    // A whole number is a real one too, the other way round it is none.
+    assert_true(grt_archive_set_whole(archive, "v", -3));
+    assert_true(grt_archive_whole(archive, "v", 5) == -3 &&
+                grt_archive_real(archive, "v", 5) == -3);
+    assert_true(grt_archive_set_real(archive, "v", -3));
+    assert_true(grt_archive_whole(archive, "v", 5) == 5 && grt_archive_real(archive, "v", 5) == -3);
+    assert_string_equal(grt_archive_text(archive, "v", "none"), "none");
+    assert_true(grt_archive_whole(archive, "w", 5) == 5 && grt_archive_real(archive, "w", 5) == 5);
+    assert_int_equal(archive->value_count, 1);
+    grt_archive_destroy(&archive);
 }
 
 // ---- ONNX ----
@@ -195,6 +237,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(forms),
     TEST_CASE(lies),
     TEST_CASE(round_trip),
+    TEST_CASE(numbers_of_texts),
     TEST_CASE(the_first_mistake_sticks),
 };
 TEST_SUITE(safetensors, false, cases);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "harness/profile_kit.h"
+#include "kits/profile_kit.h"
 #include "tuning/profile_file.h"
 
 // ---- reading ----

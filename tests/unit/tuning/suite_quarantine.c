@@ -2,9 +2,9 @@
 // A variant of the matrix product or of the fused MLP that computes wrong on a device is found out
 // at its first use and left out there, now and later, until the driver changes. The fault is put in
 // by hand.
-#include "harness/cache_kit.h"
-#include "harness/learn_kit.h"
-#include "harness/profile_kit.h"
+#include "kits/cache_kit.h"
+#include "kits/learn_kit.h"
+#include "kits/profile_kit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/profile_kit.h"
+#include "kits/profile_kit.h"
 #include "gpurt/es.h"
 #include "tuning/profile_file.h"
 #include "gpurt/tunable.h"

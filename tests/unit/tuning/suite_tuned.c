@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backends/backend.h"
-#include "harness/profile_kit.h"
+#include "kits/profile_kit.h"
 #include "tuning/profile_file.h"
 #include "gpurt/tunable.h"
 
