@@ -27,6 +27,42 @@ double scaling_overlap(double step, double compute, double alone) {
     return fmin(1, fmax(0, hidden));
 }
 
+// The least mean of `chunk` numbers in a row.
+static double quickest(const double *steps, size_t count, size_t chunk) {
+    double least = INFINITY;
+    for (size_t i = 0; i + chunk <= count; i += chunk) {
+        double sum = 0;
+        for (size_t k = 0; k < chunk; k++) {
+            sum += steps[i + k];
+        }
+        least = fmin(least, sum / (double)chunk);
+    }
+    return least;
+}
+
+struct scaling_alone scaling_alone_of(const double *steps, size_t ranks, size_t count,
+                                      size_t chunk) {
+    struct scaling_alone alone = {0};
+    double together = INFINITY;
+    chunk = chunk < count ? chunk : count;
+    for (size_t r = 0; r < ranks; r++) {
+        alone.step = fmax(alone.step, quickest(steps + r * count, count, chunk));
+    }
+    for (size_t i = 0; i + chunk <= count; i += chunk) {
+        double sum = 0;
+        for (size_t k = 0; k < chunk; k++) {
+            double slowest = 0;
+            for (size_t r = 0; r < ranks; r++) {
+                slowest = fmax(slowest, steps[r * count + i + k]);
+            }
+            sum += slowest;
+        }
+        together = fmin(together, sum / (double)chunk);
+    }
+    alone.wait = count > 0 ? fmax(0, together - alone.step) : 0;
+    return alone;
+}
+
 // Of N GPUs, G on each machine.
 struct cluster {
     double all, here, latency, memory, network;

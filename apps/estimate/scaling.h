@@ -6,11 +6,13 @@
 //     readback = latency + bytes / rate                        device to host, and upload back
 //     host     = bytes / rate                                  reads and writes of the host
 //     network  = latency + bytes / rate                        slices to all, sums from all
-//     step     = compute + readback + host + network + upload
+//     wait     for the slowest rank of each step, where steps were measured
+//     step     = compute + wait + readback + host + network + upload
 #ifndef APPS_ESTIMATE_SCALING_H
 #define APPS_ESTIMATE_SCALING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "link.h"
 
@@ -30,6 +32,17 @@ struct scaling_parts {
 double scaling_sum(const struct scaling_parts *parts);
 // How much of an exchange was hidden, from 0 to 1: `alone` is what it takes by itself.
 double scaling_overlap(double step, double compute, double alone);
+
+// ---- steps of ranks that ran at once and did not wait for each other ----
+
+struct scaling_alone {
+    double step;  // s, of the slowest rank
+    double wait;  // s, that a step takes longer where all wait for the slowest of each step
+};
+// Of the quickest `chunk` steps in a row of each, as other work of a machine only adds.
+// steps[rank * count + i]; of fewer than a chunk, all.
+struct scaling_alone scaling_alone_of(const double *steps, size_t ranks, size_t count,
+                                      size_t chunk);
 
 // ---- machines that are not here ----
 

@@ -36,6 +36,7 @@
     X(ALONE, "alone_ms", "alone", "ms", NUMBER, 3, 9)                                              \
     X(EXCHANGE, "exchange_ms", "exchange", "ms", NUMBER, 3, 9)                                     \
     X(FORESEEN, "predicted_exchange_ms", "predicted", "ms", NUMBER, 3, 9)                          \
+    X(WAIT, "wait_ms", "wait", "ms", NUMBER, 3, 9)                                                 \
     X(READBACK, "readback_ms", "readback", "ms", NUMBER, 3, 9)                                     \
     X(HOST, "host_ms", "host", "ms", NUMBER, 3, 9)                                                 \
     X(NETWORK, "network_ms", "network", "ms", NUMBER, 3, 9)                                        \
@@ -149,7 +150,7 @@ static const struct option_row own_options[] = {
 
 static bool print_row(struct scaling_bench *b, const struct scaling_row *r, double one) {
     bool several = r->ranks > 1;
-    double foreseen = scaling_sum(&r->parts) - r->hidden;
+    double foreseen = r->wait + scaling_sum(&r->parts) - r->hidden;
     struct table_cell cells[COLUMN_COUNT] = {
         [COLUMN_KIND] = TABLE_CELL(.text = "step"),
         [COLUMN_TRAIN] = TABLE_CELL(.text = b->kind->name),
@@ -167,6 +168,7 @@ static bool print_row(struct scaling_bench *b, const struct scaling_row *r, doub
         [COLUMN_ALONE] = {.known = several, .number = 1e3 * r->alone},
         [COLUMN_EXCHANGE] = {.known = several, .number = 1e3 * r->exchange},
         [COLUMN_FORESEEN] = {.known = several, .number = 1e3 * foreseen},
+        [COLUMN_WAIT] = {.known = several, .number = 1e3 * r->wait},
         [COLUMN_READBACK] = {.known = several, .number = 1e3 * r->parts.readback},
         [COLUMN_HOST] = {.known = several, .number = 1e3 * r->parts.host},
         [COLUMN_NETWORK] = {.known = several, .number = 1e3 * r->parts.network},
@@ -236,9 +238,10 @@ static bool run_rows(struct scaling_bench *b, struct scaling_row *rows, size_t *
     double one = 0;
     bool good = table_section(
         &b->table,
-        "predicted = alone + readback + host + network + upload - hidden; alone: of a rank's part, "
-        "as many processes at once and no exchange; hidden: of host and network, behind backward, "
-        "by the measured overlap; fitted overlap: of the measured steps, in no prediction",
+        "predicted = alone + wait + readback + host + network + upload - hidden; alone: of a "
+        "rank's part, as many processes at once and no exchange; wait: of their steps, for the "
+        "slowest of each; hidden: of host and network, behind backward, by the measured overlap; "
+        "fitted overlap: of the measured steps, in no prediction",
         shown, NULL, 0);
     for (size_t i = 0; good && i < b->ranks.count; i++) {
         struct scaling_row *r = &rows[i];

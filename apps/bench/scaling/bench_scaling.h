@@ -58,7 +58,8 @@ struct scaling_row {
     double exchanges;  // in a step
     double seconds;    // of a step, all together
     double alone;      // of a step of a rank's part, as many processes at once without an exchange
-    double exchange;   // what a step takes longer than that
+    double wait;       // predicted: for the slowest of each step
+    double exchange;   // what a step takes longer than alone
     struct scaling_parts parts;  // predicted
     double overlap;              // of sums and work of the device, measured by the probe
     double hidden;               // predicted of host and network, behind backward

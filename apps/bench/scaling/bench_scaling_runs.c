@@ -76,9 +76,10 @@ static const char *text(struct line *line, const char *format, ...) {
     return into;
 }
 
-// One training with this batch, or these directions or copies; its log is FOLDER/NAME.jsonl.
+// One training with this batch, or these directions or copies; its log is FOLDER/NAME.jsonl, with a
+// row for `interval` steps.
 static void training(const struct scaling_bench *b, struct line *l, uint32_t batch,
-                     const char *device, const char *name) {
+                     const char *device, const char *name, int interval) {
     word(l, b->self);
     word(l, "train");
     word(l, b->kind->name);
@@ -106,7 +107,7 @@ static void training(const struct scaling_bench *b, struct line *l, uint32_t bat
         word(l, text(l, "checkpoint_dir=%s/%s", b->folder, name));
         word(l, text(l, "batch_size=%u", batch));
         word(l, text(l, "max_steps=%u", b->steps));
-        word(l, text(l, "log_interval=%d", SCALING_CHUNK));
+        word(l, text(l, "log_interval=%d", interval));
         word(l, "epochs=1000000");
         word(l, "cache=ram");
         word(l, "num_workers=1");
@@ -163,16 +164,17 @@ static double field(const json_t *row, const char *key) {
 // that the time between them is that of the log: their rate shares the segment's time out. A row
 // of fewer steps than a whole one has the shorter batch that ends an epoch. Iterations are waited
 // for one by one.
-static double step_seconds(const json_t *row, double batch, double steps, double passed) {
+static double step_seconds(const json_t *row, double batch, double steps, double passed,
+                           int interval) {
     if (json_object_get(row, "samples_per_s")) {
         double rate = field(row, "samples_per_s");
-        return rate > 0 && steps == SCALING_CHUNK ? batch / rate : 0;
+        return rate > 0 && steps == interval ? batch / rate : 0;
     }
     return steps > 0 ? passed / steps : 0;
 }
 
 // Rows that follow a row of the same epoch. The first pair still meets new graphs.
-static void read_rows(FILE *file, struct series *s) {
+static void read_rows(FILE *file, struct series *s, int interval) {
     double step = 0, seconds = 0, epoch = 0;
     bool any = false, first = true;
     char line[4096];
@@ -184,8 +186,8 @@ static void read_rows(FILE *file, struct series *s) {
             s->parameters = field(row, "parameters");
             s->batch = field(row, "batch");
         }
-        double took =
-            step_seconds(row, s->batch, field(row, "step") - step, field(row, "seconds") - seconds);
+        double took = step_seconds(row, s->batch, field(row, "step") - step,
+                                   field(row, "seconds") - seconds, interval);
         if (trains && any && field(row, "epoch") == epoch && took > 0 &&
             s->count < STATS_MAX_SAMPLES) {
             s->seconds[s->count] = took;
@@ -200,13 +202,14 @@ static void read_rows(FILE *file, struct series *s) {
     }
 }
 
-static bool read_log(const struct scaling_bench *b, const char *name, struct series *s) {
+static bool read_log(const struct scaling_bench *b, const char *name, struct series *s,
+                     int interval) {
     char path[640];
     *s = (struct series){.count = 0};
     snprintf(path, sizeof path, "%s/%s.jsonl", b->folder, name);
     FILE *file = fopen(path, "r");
     if (file) {
-        read_rows(file, s);
+        read_rows(file, s, interval);
         fclose(file);
     }
     return s->count >= 2 ||
@@ -229,8 +232,12 @@ static bool together(struct scaling_bench *b, uint32_t ranks, struct series *s) 
         }
         char device[64];
         bool known = ranks == 1 && trainer_ranks_device(&b->common, 0, device, sizeof device);
-        training(b, &line, b->batch, ranks > 1 ? b->common.device : known ? device : NULL, name);
-        good = run("the training of all ranks", &line) && read_log(b, name, s);
+        training(b, &line, b->batch,
+                 ranks > 1 ? b->common.device
+                 : known   ? device
+                           : NULL,
+                 name, SCALING_CHUNK);
+        good = run("the training of all ranks", &line) && read_log(b, name, s, SCALING_CHUNK);
     }
     line_free(&line);
     return good;
@@ -250,12 +257,39 @@ static void share_words(const struct scaling_bench *b, struct line *line, uint32
     }
 }
 
-// Seconds of a step of the slowest.
-static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
-    struct line line = {0};
+// Steps of ranks one behind the other, as many of each as all have: false with the sentence.
+static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
     struct series *s = malloc(sizeof *s);
+    double *steps = calloc((size_t)ranks * STATS_MAX_SAMPLES, sizeof *steps);
+    size_t least = STATS_MAX_SAMPLES;
+    bool good = (s && steps) || grt_fail(GRT_NO_MEMORY, "no host memory for the steps of ranks");
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t r = 0; good && r < ranks; r++) {
+            char name[32];
+            snprintf(name, sizeof name, "alone-%u-%u", ranks, r);
+            good = read_log(b, name, s, 1);
+            least = good && s->count < least ? s->count : least;
+            if (good && pass > 0) {
+                memcpy(steps + r * least, s->seconds, least * sizeof *steps);
+            }
+        }
+    }
+    if (good) {
+        size_t chunk = b->kind->iterates ? 1 : SCALING_CHUNK;
+        struct scaling_alone alone = scaling_alone_of(steps, ranks, least, chunk);
+        row->alone = alone.step;
+        row->wait = alone.wait;
+    }
+    free(steps);
+    free(s);
+    return good;
+}
+
+// A step of the slowest, and what its ranks would wait for each other.
+static bool alone(struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
+    struct line line = {0};
     char(*devices)[64] = calloc(ranks, sizeof *devices);
-    bool good = s && devices && line_make(&line, ranks, b->word_count);
+    bool good = devices && line_make(&line, ranks, b->word_count);
     line.count = good ? trainer_ranks_mpirun(line.words) : 0;
     for (uint32_t r = 0; good && r < ranks; r++) {
         // Without mpirun's word on how many there are, each is alone. Its steps are those of ranks,
@@ -269,20 +303,12 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, double *seconds) {
             word(&line, before[i]);
         }
         trainer_ranks_device(&b->common, r, devices[r], sizeof *devices);
-        training(b, &line, b->batch / ranks, devices[r], text(&line, "alone-%u-%u", ranks, r));
+        training(b, &line, b->batch / ranks, devices[r], text(&line, "alone-%u-%u", ranks, r), 1);
         share_words(b, &line, ranks);
     }
-    good = good && run("a training without the others", &line);
-    *seconds = 0;
-    for (uint32_t r = 0; good && r < ranks; r++) {
-        char name[32];
-        snprintf(name, sizeof name, "alone-%u-%u", ranks, r);
-        good = read_log(b, name, s);
-        *seconds = good ? fmax(*seconds, stats_of(s->seconds, s->count).min) : 0;
-    }
+    good = good && run("a training without the others", &line) && read_ranks(b, ranks, row);
     line_free(&line);
     free(devices);
-    free(s);
     return good;
 }
 
@@ -347,16 +373,17 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
         row->bytes = results ? es_bytes(b) : 4 * s->parameters * row->exchanges;
     }
     if (good && row->ranks > 1) {
-        good = alone(b, row->ranks, &row->alone) && scaling_predict(b, row);
+        good = alone(b, row->ranks, row) && scaling_predict(b, row);
         double other = stats_of(halves[1], counts[1]).min;
         row->exchange = fmax(0, row->seconds - row->alone);
-        row->fitted_overlap = scaling_overlap(other, row->alone, scaling_sum(&row->parts));
+        row->fitted_overlap =
+            scaling_overlap(other, row->alone + row->wait, scaling_sum(&row->parts));
     }
     // All but the last bucket can be summed while backward still runs.
     bool hides = b->kind->exchange == SCALING_GRADIENTS;
     row->hidden = scaling_hidden(row->alone, row->parts.host + row->parts.network,
                                  hides ? row->overlap * (1 - 1 / scaling_buckets(row->bytes)) : 0);
-    row->predicted = row->alone + scaling_sum(&row->parts) - row->hidden;
+    row->predicted = row->alone + row->wait + scaling_sum(&row->parts) - row->hidden;
     free(s);
     return good;
 }

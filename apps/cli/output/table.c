@@ -307,7 +307,7 @@ static const char *const spared[] = {
     "optimizer_ms", "forward_ms", "backward_ms", "trans", "lr", "gpu", "matrix", "type", "driver",
     "fp16", "best_return", "falls", "entropy", "length", "tflop_per_s", "spread", "speedup",
     "memory", "env_steps_per_s", "device_busy", "of_memcpy", "data_share", "depth", "hidden", "ms",
-    "of_peak", "predicted_exchange_ms", "readback_ms", "host_ms", "network_ms", "upload_ms",
+    "of_peak", "predicted_exchange_ms", "wait_ms", "readback_ms", "host_ms", "network_ms", "upload_ms",
     "fitted_overlap", "exchange_bytes", "alone_ms", "train", "machines", "order", "mb_per_s",
     "exchange_ms", "in", "parameters",
 };

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "estimate/estimate.h"
+#include "estimate/scaling.h"
 #include "report/read.h"
 
 // 10 units at 1 GHz, 1 TFLOP/s, 8 TFLOP/s of matrix units, 100 GB/s.
@@ -560,19 +561,32 @@ static void test_guide(void **state) {
     cards_finish(&cards);
 }
 
+// The quickest two steps in a row, of the slower rank; and what it waits, in the quickest two of
+// both.
+static void test_waits(void **state) {
+    (void)state;
+    const double steps[] = {
+        9, 9, 3, 5, 4, 6, 1,  // 4 a step; a single last step is no pair
+        5, 6, 6, 4, 4, 4, 9,  // 4 too
+    };
+    struct scaling_alone alone = scaling_alone_of(steps, 2, 7, 2);
+    assert_true(alone.step == 4 && alone.wait == 1);  // 4 and 6 beside 4 and 4
+    alone = scaling_alone_of(steps, 2, 7, 1);
+    assert_true(alone.step == 4 && alone.wait == 0);                  // 1 and 4, and 4 beside 4
+    alone = scaling_alone_of((const double[]){1, 3, 3, 1}, 2, 2, 4);  // fewer than a chunk
+    assert_true(alone.step == 2 && alone.wait == 1);
+    alone = scaling_alone_of(steps, 1, 7, 2);
+    assert_true(alone.step == 4 && alone.wait == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_overlap),
-        cmocka_unit_test(test_no_matrix_units),
-        cmocka_unit_test(test_range),
-        cmocka_unit_test(test_cards),
-        cmocka_unit_test(test_broken_cards),
-        cmocka_unit_test(test_too_many_cards),
-        cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_leave_card_out),
-        cmocka_unit_test(test_too_few_without_a_card),
+        cmocka_unit_test(test_waits),          cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_overlap),        cmocka_unit_test(test_no_matrix_units),
+        cmocka_unit_test(test_range),          cmocka_unit_test(test_cards),
+        cmocka_unit_test(test_broken_cards),   cmocka_unit_test(test_too_many_cards),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_leave_card_out), cmocka_unit_test(test_too_few_without_a_card),
         cmocka_unit_test(test_guide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
