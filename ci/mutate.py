@@ -30,9 +30,9 @@ AREAS = {
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|timed|trace|nothing|refused|timeline-cli"),
     "opencl": ("backends/opencl/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.opencl(\.as-gpu)?|"
-                                   r"bad-driver|address|clcaps"),
+                                   r"bad-driver|address|cl\w+"),
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.vulkan(\.as-gpu)?|"
-                                   r"no-manifest|bad-driver|import|vkcaps|vkmemory"),
+                                   r"no-manifest|bad-driver|import|vk\w+"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
@@ -349,8 +349,17 @@ def run(test, seconds, cpu, **environment):
     return None if not passed and time.monotonic() - begin >= seconds else passed, used.ru_utime + used.ru_stime
 
 
+def suites_of(area):
+    """Names of the suites in the folders of tests/unit that are named as the area's own are."""
+    folders = {"tests/unit/" + beginning.split("/")[1] for beginning in AREAS[area][0].split()
+               if beginning.startswith("runtime/") and beginning.count("/") == 2 and beginning.endswith("/")}
+    return [re.search(r"suite_(\w+)\.c$", path)[1] for folder in folders
+            for path in glob.glob(os.path.join(TREE, folder, "suite_*.c"))]
+
+
 def tests_of(areas, only):
-    """Tests of the areas by name, a suite's cases one by one; on several devices ref's, unless a backend is judged."""
+    """Tests of the areas by name and folder, a suite's cases one by one; on several devices ref's, unless a backend is judged."""
+    patterns = {area: "(" + "|".join([AREAS[area][1], *suites_of(area)]) + r")(\.(ref|opencl|vulkan).*)?" for area in areas}
     listed = json.loads(subprocess.run(["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True,
                                        text=True, check=True).stdout)["tests"]
     all_names = {t["name"] for t in listed}
@@ -359,7 +368,7 @@ def tests_of(areas, only):
         name, command = test["name"], test["command"]
         given = {p["name"]: p["value"] for p in test["properties"]}
         on_driver = re.search(r"\.(opencl|vulkan)", name)
-        own = [area for area in areas if re.fullmatch("(" + AREAS[area][1] + r")(\.(ref|opencl|vulkan).*)?", name) and
+        own = [area for area in areas if re.fullmatch(patterns[area], name) and
                (area in ("opencl", "vulkan") or not on_driver or (area in ("kernels", "ops") and ON_PANELS.match(name)) or
                 (name.split(".")[0] + ".ref" not in all_names and ".opencl" in name))]
         if not own or not re.fullmatch(only, name) or given.get("WILL_FAIL"):
