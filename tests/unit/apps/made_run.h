@@ -16,10 +16,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static json_t *made_rows, *made_head, *made_notes;
 static char made_said[1 << 15], made_out[1 << 16];
+static bool made_forks;  // verbs that run once in a process have one of their own
 
 static inline void made_read(FILE *file, char *text, size_t size) {
     rewind(file);
@@ -41,8 +43,18 @@ static inline int made_plain(int (*run)(int argc, char **argv), const char *line
     int keep[2] = {dup(1), dup(2)};
     dup2(fileno(out), 1);
     dup2(fileno(said), 2);
-    int code = run(argc, argv);
+    int code = 0;
+    pid_t child = made_forks ? fork() : -1;
+    if (child > 0) {
+        waitpid(child, &code, 0);
+        code = WIFEXITED(code) ? WEXITSTATUS(code) : -1;
+    } else {
+        code = run(argc, argv);
+    }
     fflush(NULL);
+    if (child == 0) {
+        _exit(code);
+    }
     dup2(keep[0], 1);
     dup2(keep[1], 2);
     close(keep[0]);
