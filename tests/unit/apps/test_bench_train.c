@@ -208,7 +208,9 @@ static void what_cannot_be(void **state) {
         uint32_t *of;
         const char *status;
         size_t rows;
-    } cases[] = {{&m.oom, "OOM", 4}, {&m.few, "few rows", 4}, {&m.unsuited, "unsuited", 4},
+    } cases[] = {{&m.oom, "OOM", 4},
+                 {&m.few, "few rows", 4},
+                 {&m.unsuited, "unsuited", 4},
                  {&m.nan, "NaN", 6}};
     for (size_t i = 0; i < 4; i++) {
         *cases[i].of = 16;
@@ -217,8 +219,9 @@ static void what_cannot_be(void **state) {
         size_t second = cases[i].rows / 2 + 1;
         TEXT(1, "status", cases[i].status);
         TEXT(second, "status", cases[i].status);
-        static const char *const measured[] = {"io_ms",  "total_ms", "spread",      "samples_per_s",
-                                               "samples", "upload_ms", "device_busy", "forward_ms"};
+        static const char *const measured[] = {"io_ms",         "total_ms",  "spread",
+                                               "samples_per_s", "samples",   "upload_ms",
+                                               "device_busy",   "forward_ms"};
         for (size_t k = 0; k < 8; k++) {
             assert_false(made_known(1, measured[k]));
         }
@@ -315,8 +318,9 @@ static void of_the_config(void **state) {
     TEXT(0, "precision", "bf16");
     flag(0, "pin_memory", false);
     NUMBER(0, "memory_bytes", 3016);
-    snprintf(text, sizeof text, "data: %s\ntest_mixed_precision: false\npin_memory: false\n"
-                                "model: large\ncache: ram\nsteps_per_test: 1000000\n",
+    snprintf(text, sizeof text,
+             "data: %s\ntest_mixed_precision: false\npin_memory: false\n"
+             "model: large\ncache: ram\nsteps_per_test: 1000000\n",
              data);
     write_config(text);
     assert_int_equal(run_config("--batch-sizes 8 --num-workers 0"), 0);
@@ -447,8 +451,8 @@ static void synthetic(void **state) {
         assert_int_equal(json_integer_value(json_object_get(about, "x_width")), 32);
         assert_true(json_is_null(json_object_get(about, "file")));
         flag(0, "synthetic", true);
-        assert_true(json_is_true(
-            json_object_get(json_object_get(made_notes, "summary"), "synthetic")));
+        assert_true(
+            json_is_true(json_object_get(json_object_get(made_notes, "summary"), "synthetic")));
         unsetenv("TMPDIR");
     }
 }
@@ -468,8 +472,8 @@ static void applied(void **state) {
     assert_non_null(strstr(text, "num_workers: 2\n"));
     assert_non_null(strstr(text, "163 samples/s on Made-up 9000, opencl:0"));
     const json_t *all = json_object_get(made_notes, "summary");
-    assert_non_null(
-        strstr(json_string_value(json_object_get(all, "next")), "gpurt train supervised --config "));
+    assert_non_null(strstr(json_string_value(json_object_get(all, "next")),
+                           "gpurt train supervised --config "));
     unlink(apply);
     m.oom = 8;
     assert_int_equal(run(line), COMMAND_INTERNAL);
@@ -509,8 +513,8 @@ static void refused(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(columns),    CASE(order),     CASE(what_cannot_be), CASE(defaults), CASE(of_the_config),
-        CASE(summary),    CASE(for_people), CASE(synthetic),     CASE(applied),  CASE(refused),
+        CASE(columns), CASE(order),      CASE(what_cannot_be), CASE(defaults), CASE(of_the_config),
+        CASE(summary), CASE(for_people), CASE(synthetic),      CASE(applied),  CASE(refused),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, make, unmake);
