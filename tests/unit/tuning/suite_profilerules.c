@@ -273,7 +273,11 @@ static void full_file(void **state) {
     for (int more = 0; more < 2; more++) {
         size_t size = PROFILE_MAX_BYTES - strlen("from = default\ngemm.plain = 8  # WG\n");
         size += (size_t)more;
-        memset(text, '\n', size);
+        memset(text, '#', size);
+        for (size_t at = 500; at < size; at += 500) {
+            text[at] = '\n';
+        }
+        text[size - 5] = '\n';
         memcpy(text, HEAD, strlen(HEAD));
         memcpy(text + size - 4, "end\n", 5);
         kit_write_user_file(&info, text);
