@@ -258,6 +258,9 @@ static int run_kinds(struct bench *bench, uint64_t chosen, const struct bench_al
         talk_error("rows that failed their check, not timed: %u", bench->outcomes[BENCH_WRONG]);
         return COMMAND_INTERNAL;
     }
+    if (bench->unfit) {
+        return COMMAND_USAGE;
+    }
     if (bench->missing || (bench->outcomes[BENCH_UNSUITED] && !bench->outcomes[BENCH_GOOD])) {
         return COMMAND_NO_DEVICE;
     }

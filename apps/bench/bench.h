@@ -102,6 +102,7 @@ struct bench {
     struct bench_progress progress;
     double peaks[7];  // f32 arithmetic; f16 and bf16 by each matrix instruction
     bool missing;     // something asked for is not on this machine; the sentence was said
+    bool unfit;       // what was asked for cannot be; the sentence was said
     uint32_t outcomes[BENCH_BROKEN + 1];
 };
 

@@ -404,7 +404,11 @@ static bool walk(struct bench_conv *b) {
             r.s.stride = b->stride;
             r.s.padding = b->padding ? b->padding - 1 : b->size / 2;
         }
-        if (!is_whole(&r.s) || !run_pass(&r)) {
+        if (!is_whole(&r.s)) {
+            b->bench.unfit = true;
+            return false;
+        }
+        if (!run_pass(&r)) {
             return false;
         }
     }

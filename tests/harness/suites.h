@@ -14,6 +14,7 @@
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
+    X(profilerules, H)                                                                             \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
     X(edges, H)                                                                                    \

@@ -156,6 +156,7 @@ static bool fill(struct slot *slot, struct options *values) {
     const char *from = row->env ? getenv(row->env) : NULL;
     if (slot->flag) {
         *(uint32_t *)into = (uint32_t)slot->flag->count;
+        slot->list->given = slot->flag->count ? row->name : slot->list->given;
         return true;
     }
     // A backend that was named, in an earlier row, stands above a device of the environment.
