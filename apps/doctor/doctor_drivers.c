@@ -63,7 +63,7 @@ static void read_manifest(struct gather *g, struct doctor_driver *driver) {
         char path[2 * DOCTOR_PATH];
         snprintf(path, sizeof path, "%.*s%.511s", folder, driver->file, name);
         add_library(g, driver, path);
-    } else if (name) {
+    } else if (name && name[0]) {
         add_library(g, driver, name);
     }
     json_decref(manifest);

@@ -414,7 +414,7 @@ int cmd_sweep(int argc, char **argv) {
     }
     if (!v || !words) {
         talk_error("out of memory");
-    } else if (argc - own > SWEEP_EXTRA) {
+    } else if (argc - own > SWEEP_EXTRA + 1) {  // and -- itself
         talk_error("more than %d words behind --", SWEEP_EXTRA);
         code = COMMAND_USAGE;
     } else {
