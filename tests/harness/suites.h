@@ -38,6 +38,11 @@
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(damaged, H)                                                                                  \
+    X(element, H)                                                                                  \
+    X(sets, H)                                                                                     \
+    X(again, H)                                                                                    \
+    X(files, H)                                                                                    \
+    X(batches, H)                                                                                  \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
