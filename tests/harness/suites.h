@@ -43,6 +43,7 @@
     X(again, H)                                                                                    \
     X(files, H)                                                                                    \
     X(batches, H)                                                                                  \
+    X(tables, H)                                                                                   \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \

@@ -298,15 +298,15 @@ static void chunks_and_filters(void **state) {
     for (int shuffles = 0; shuffles <= 4; shuffles++) {
         hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
         hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
-        hid_t space = H5Screate_simple(1, (const hsize_t[]){10}, NULL);
-        H5Pset_chunk(creation, 1, (const hsize_t[]){4});
+        hid_t space = H5Screate_simple(1, (const hsize_t[]){100}, NULL);
+        H5Pset_chunk(creation, 1, (const hsize_t[]){40});
         for (int i = 0; i < shuffles; i++) {
-            assert_true(H5Pset_filter(creation, H5Z_FILTER_SHUFFLE, 0, 0, NULL) >= 0);
+            assert_true(H5Pset_filter(creation, H5Z_FILTER_SHUFFLE, 0, 1, (unsigned[]){4}) >= 0);
         }
         H5Pset_deflate(creation, 1);
-        float numbers[10];
-        for (int i = 0; i < 10; i++) {
-            numbers[i] = (float)i;
+        float numbers[100];
+        for (int i = 0; i < 100; i++) {
+            numbers[i] = (float)(i % 4);
         }
         hid_t set = H5Dcreate2(file, "x", H5T_IEEE_F32LE, space, H5P_DEFAULT, creation, 0);
         assert_true(H5Dwrite(set, H5T_NATIVE_FLOAT, H5S_ALL, H5S_ALL, 0, numbers) >= 0);

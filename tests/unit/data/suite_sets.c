@@ -503,9 +503,9 @@ static void targets_of_several_kinds(void **state) {
             "row 2 of the targets 's' has -0.5 (column 1); bce wants 0 to 1",
             "row 7 of the targets is not finite (column 3 is nan)",
         };
-        struct grt_dataset *data =
-            grt_dataset_open(grt_dataset_desc(.path = path, .targets = names, .target_count = 3,
-                                              .kinds = kinds, .weights = "w", .check_late = true));
+        struct grt_dataset *data = grt_dataset_open(
+            grt_dataset_desc(.path = path, .targets = names, .target_count = 3, .kinds = kinds,
+                             .weights = wrong ? NULL : "w", .check_late = true));
         assert_non_null(data);
         assert_int_equal(grt_dataset_info(data).classes, 0);
         for (int way = 0; way < 3; way++) {
