@@ -44,6 +44,7 @@
     X(files, H)                                                                                    \
     X(batches, H)                                                                                  \
     X(tables, H)                                                                                   \
+    X(whole, H)                                                                                    \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
