@@ -44,6 +44,8 @@
     X(files, H)                                                                                    \
     X(batches, H)                                                                                  \
     X(tables, H)                                                                                   \
+    X(arrays, H)                                                                                   \
+    X(pickles, H)                                                                                  \
     X(whole, H)                                                                                    \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
