@@ -19,6 +19,7 @@
     X(edges, H)                                                                                    \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
+    X(archive, H)                                                                                  \
     X(runlog, H)                                                                                   \
     X(trace, H)                                                                                    \
     X(windows, H)                                                                                  \

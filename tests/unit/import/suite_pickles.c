@@ -162,7 +162,7 @@ static void pickles(void **state) {
         P("X\1\0", "it ends at byte 1"),
         P("cos", "it ends at byte 1"),
         P("V", "an operation that is not known at byte 1"),
-        P("]a.", "nothing on the stack"),
+        P("]a.", "no list to append to"),
         P("a", "nothing on the stack"),
         P("K\1K\2a", "no list to append to"),
         P("s", "nothing on the stack"),
