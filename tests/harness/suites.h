@@ -20,6 +20,7 @@
     X(edges, H)                                                                                    \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
+    X(archive, H)                                                                                  \
     X(runlog, H)                                                                                   \
     X(trace, H)                                                                                    \
     X(windows, H)                                                                                  \
@@ -39,6 +40,15 @@
     X(look, H)                                                                                     \
     X(hostile, H)                                                                                  \
     X(damaged, H)                                                                                  \
+    X(element, H)                                                                                  \
+    X(sets, H)                                                                                     \
+    X(again, H)                                                                                    \
+    X(files, H)                                                                                    \
+    X(batches, H)                                                                                  \
+    X(tables, H)                                                                                   \
+    X(arrays, H)                                                                                   \
+    X(pickles, H)                                                                                  \
+    X(whole, H)                                                                                    \
     X(reference, H)                                                                                \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "filter.h"
@@ -96,11 +97,16 @@ bool grt_read_bytes(int fd, void *into, uint64_t size, uint64_t offset, struct g
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got <= 0) {
-            return got < 0 ? grt_fault(fault, GRT_IO, "reading %llu bytes at %llu failed: %s",
-                                       (unsigned long long)size, (unsigned long long)offset,
-                                       strerror(errno))
-                           : grt_fault_truncated(fault, offset, size);
+        if (got < 0) {
+            return grt_fault(fault, GRT_IO, "reading %llu bytes at %llu failed: %s",
+                             (unsigned long long)size, (unsigned long long)offset, strerror(errno));
+        }
+        if (got == 0) {
+            // It may end well before what was asked for.
+            struct stat now;
+            bool before = fstat(fd, &now) == 0 && (uint64_t)now.st_size < offset;
+            uint64_t end = before ? (uint64_t)now.st_size : offset;
+            return grt_fault_truncated(fault, end, offset + size - end);
         }
         at += got;
         offset += (uint64_t)got;
