@@ -44,6 +44,13 @@
     X(vkcaps, H)                                                                                   \
     X(vkmemory, H)                                                                                 \
     X(vkrecord, H)                                                                                 \
+    X(vkcalls, H)                                                                                  \
+    X(vkkernels, H)                                                                                \
+    X(vkmakes, H)                                                                                  \
+    X(clcalls, H)                                                                                  \
+    X(clkernels, H)                                                                                \
+    X(seam, H)                                                                                     \
+    X(tally, H)                                                                                    \
     X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \
     X(refused, H)                                                                                  \
