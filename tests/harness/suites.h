@@ -11,6 +11,7 @@
     X(thread, H)                                                                                   \
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
+    X(launches, H)                                                                                 \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
