@@ -73,6 +73,6 @@ bool grt_tunable_pick(const struct grt_tunable *tunable, const struct grt_dev_in
             break;
         }
     }
-    *pick = kept[i];
+    *pick = count > 0 ? kept[i] : (struct grt_pick){0};
     return count > 0;
 }

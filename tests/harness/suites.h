@@ -15,6 +15,7 @@
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
+    X(matches, H)                                                                                  \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
     X(edges, H)                                                                                    \
