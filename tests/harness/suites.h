@@ -58,6 +58,7 @@
     X(refused, H)                                                                                  \
     X(address, H)                                                                                  \
     X(dialect, H)                                                                                  \
+    X(describes, H)                                                                                \
     X(kernel, D)                                                                                   \
     X(source, D)                                                                                   \
     X(binaries, D)                                                                                 \
