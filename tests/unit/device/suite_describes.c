@@ -210,8 +210,8 @@ static void lines(void **state) {
     expect("x\n#include \"1.k\"\ny",
            "#line 1 \"t.k\"\n x\n#line 1 \"1.k\"\n in 1\n#line 1 \"0.k\"\n last\n"
            "#line 3 \"1.k\"\n out 1\n#line 3 \"t.k\"\n y\n");
-    expect("#pragma once  upon\nx", "#line 1 \"t.k\"\n# pragma once upon\nx\n");
-    expect("#include <a.h>\nx", "#line 1 \"t.k\"\n# include < a . h >\nx\n");
+    expect("#pragma once  upon\nx", "#line 1 \"t.k\"\n#pragma once upon\n x\n");
+    expect("#include <a.h>\nx", "#line 1 \"t.k\"\n#include <a.h>\n x\n");
     char *got = grt_preprocess("a\"b\\c\n.k", "x", open_number, NULL);
     assert_string_equal(got, "#line 1 \"a_b_c_.k\"\n x\n");
     free(got);
