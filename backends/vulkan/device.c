@@ -57,7 +57,7 @@ static int32_t list(struct grt_dev_info *infos, uint32_t capacity, char *problem
     return found;
 }
 
-static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physical) {
+bool gvk_device_create(struct gvk_dev *dev, const struct gvk_physical *physical) {
     const float priorities[] = {1.0f, 1.0f};
     bool same = physical->has_aside && physical->aside == physical->family;
     const VkDeviceQueueCreateInfo queues[] = {
@@ -154,9 +154,8 @@ static bool create_device(struct gvk_dev *dev, const struct gvk_physical *physic
     return true;
 }
 
-// What the other files look up again and again.
-static void read_limits(struct gvk_dev *dev, const struct gvk_physical *physical,
-                        const struct grt_caps *caps) {
+void gvk_limits_read(struct gvk_dev *dev, const struct gvk_physical *physical,
+                     const struct grt_caps *caps) {
     VkPhysicalDeviceMemoryProperties2 memory = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
     dev->instance.GetPhysicalDeviceMemoryProperties2(dev->physical, &memory);
@@ -255,10 +254,10 @@ static struct grt_dev *open_device(const struct grt_dev_info *info,
         goto undo_devices;
     }
     const struct gvk_physical *physical = &devices[info->index];
-    if (!create_device(dev, physical)) {
+    if (!gvk_device_create(dev, physical)) {
         goto undo_devices;
     }
-    read_limits(dev, physical, &info->caps);  // as the device is to be taken
+    gvk_limits_read(dev, physical, &info->caps);  // as the device is to be taken
     if (!gvk_lanes_create(dev, physical) || !gvk_cache_open(dev, info)) {
         goto undo_devices;
     }

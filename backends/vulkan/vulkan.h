@@ -181,6 +181,11 @@ struct gvk_dev {
 // (which sticks), any other `otherwise`. Returns false.
 bool gvk_fail(struct gvk_dev *dev, enum grt_status otherwise, VkResult result, const char *format,
               ...) GRT_PRINTF(4, 5);
+// The device with its queues, and of its features and extensions those that our kernels use.
+bool gvk_device_create(struct gvk_dev *dev, const struct gvk_physical *physical);
+// What the other files look up again and again.
+void gvk_limits_read(struct gvk_dev *dev, const struct gvk_physical *physical,
+                     const struct grt_caps *caps);
 
 // ---- buffer.c ----
 

@@ -120,6 +120,17 @@ static bool find_struct(struct walk *w, const char *name) {
     return word[0] != '\0';
 }
 
+// So many more elements of a struct, if a dispatch has room for them.
+static bool add_member(const char *file, uint32_t bytes, double elements, uint32_t *size) {
+    bool fits = elements >= 1 && elements <= GRT_MAX_PARAMS &&
+                *size + bytes * (uint32_t)elements <= GRT_MAX_PARAMS;
+    *size += fits ? bytes * (uint32_t)elements : 0;
+    return fits || grt_fail(GRT_BAD_DATA,
+                            "%s: parameters of a kernel are 1 to %d bytes, and arrays of them have "
+                            "elements",
+                            file, GRT_MAX_PARAMS);
+}
+
 // Bytes of a struct of four-byte numbers, and of structs of these.
 static bool struct_size(const char *file, const char *text, const char *name, uint32_t depth,
                         uint32_t *size) {
@@ -136,7 +147,7 @@ static bool struct_size(const char *file, const char *text, const char *name, ui
     while (next(&w, word) && strcmp(word, "}") != 0) {
         uint32_t bytes = size_of(word);
         char count[MAX_EXPRESSION];
-        double elements = 1;
+        double elements = 1, length = 1;
         bool inner =
             bytes == 0 && depth < MAX_STRUCTS && find_struct(&(struct walk){text, file}, word);
         if (inner && !struct_size(file, text, word, depth + 1, &bytes)) {
@@ -150,14 +161,21 @@ static bool struct_size(const char *file, const char *text, const char *name, ui
         while (next(&w, word) && strcmp(word, ";") != 0) {
             if (strcmp(word, "[") == 0 &&
                 (!until_comma(&w, count) || !expect(&w, "]") ||
-                 !evaluate(&w, "the length of an array", count, &elements))) {
+                 !evaluate(&w, "the length of an array", count, &length))) {
                 return false;
             }
+            elements *= length;
+            length = 1;
             if (strcmp(word, ",") == 0) {
-                *size += bytes;
+                if (!add_member(file, bytes, elements, size)) {
+                    return false;
+                }
+                elements = 1;
             }
         }
-        *size += bytes * (uint32_t)elements;
+        if (!add_member(file, bytes, elements, size)) {
+            return false;
+        }
     }
     return true;
 }

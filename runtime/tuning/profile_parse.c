@@ -88,7 +88,7 @@ static bool read_from(struct reader *r, const char *value) {
         }
     } else if (!IS("default")) {
         return wrong(r,
-                     "'%.*s' is no origin: there are "
+                     "'%.*s' is no origin: there are"
 #define X(name, origin) " " origin
                      GRT_PROFILE_ORIGINS(X),
 #undef X

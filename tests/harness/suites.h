@@ -11,10 +11,13 @@
     X(thread, H)                                                                                   \
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
+    X(launches, H)                                                                                 \
+    X(misfits, H)                                                                                  \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
     X(profile, H)                                                                                  \
     X(profilerules, H)                                                                             \
+    X(matches, H)                                                                                  \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
     X(edges, H)                                                                                    \
@@ -55,11 +58,19 @@
     X(vkcaps, H)                                                                                   \
     X(vkmemory, H)                                                                                 \
     X(vkrecord, H)                                                                                 \
+    X(vkcalls, H)                                                                                  \
+    X(vkkernels, H)                                                                                \
+    X(vkmakes, H)                                                                                  \
+    X(clcalls, H)                                                                                  \
+    X(clkernels, H)                                                                                \
+    X(seam, H)                                                                                     \
+    X(tally, H)                                                                                    \
     X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \
     X(refused, H)                                                                                  \
     X(address, H)                                                                                  \
     X(dialect, H)                                                                                  \
+    X(describes, H)                                                                                \
     X(kernel, D)                                                                                   \
     X(source, D)                                                                                   \
     X(binaries, D)                                                                                 \
