@@ -232,6 +232,13 @@ static void tried_again(void **state) {
     assert_int_equal(sweep->trials[0].crashes, 2);
     assert_int_equal(sweep->trials[3].state, SWEEP_MEMORY);
     assert_int_equal(sweep->trials[4].crashes, 3);
+    // One that failed suffices.
+    sweep->trials[4].state = SWEEP_DONE;
+    assert_int_equal(drives(), COMMAND_BELOW);
+    assert_non_null(strstr(caught, "gpurt: trial 1 failed"));
+    assert_null(strstr(caught, "trial 4"));
+    sweep->trials[1].state = SWEEP_NAN;
+    assert_int_equal(drives(), COMMAND_OK);
 }
 
 // Asked to stop, by its file, while two run: both are asked once, nothing else is begun.

@@ -3,6 +3,8 @@
 // here that writes down what it is called with.
 #include "sweep_folder.h"
 
+#include <signal.h>
+
 #include "gpurt/runlog.h"
 
 // ---- names, slots ----
@@ -411,6 +413,12 @@ static void by_parallel(void **state) {
     assert_false(sweep_ssh.adopt(sweep, &sweep->trials[0]));
 }
 
+static volatile sig_atomic_t hangups;
+static void count_hangup(int number) {
+    (void)number;
+    hangups++;
+}
+
 // Asked to stop, a trial finds a file; parallel is told to begin no more only where all are to end.
 static void stopped_ssh(void **state) {
     (void)state;
@@ -424,10 +432,18 @@ static void stopped_ssh(void **state) {
     sweep->plan.halving = (struct sweep_halving){.count = 1, .rungs = {3}};
     sweep->trials[0].rungs = 1;
     sweep->trials[0].asked = SWEEP_ASK_HALVE;
+    // This process in its place: a signal to oneself has come when the call returns.
+    pid_t parallel = sweep->parallel;
+    signal(SIGHUP, count_hangup);
+    sweep->parallel = getpid();
     sweep_ssh.stop(sweep, &sweep->trials[0]);
     assert_true(there("d/0000/stop"));
-    assert_false(there("hup"));
+    assert_int_equal(hangups, 0);
     sweep->trials[1].asked = SWEEP_ASK_HALT;
+    sweep_ssh.stop(sweep, &sweep->trials[1]);
+    assert_int_equal(hangups, 1);
+    signal(SIGHUP, SIG_DFL);
+    sweep->parallel = parallel;
     sweep_ssh.stop(sweep, &sweep->trials[1]);
     look_ssh();
     assert_string_equal(read_back("hup"), "hup\n");
