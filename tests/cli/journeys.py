@@ -110,11 +110,11 @@ def make_data():
 
 # ---- numbers as text ----
 
-digits, spent = 5, 0
+digits = 5
 WHOLE = ("step", "steps", "epoch", "best", "skipped", "seed", "parameters", "batch", "accumulate", "phase", "num_envs", "num_dirs",
          "episode_length", "episodes")
 FIXED = ("kl", "policy_loss", "explained", "clip_rate", "falls", "good_rate", "good")  # near 0, what rounding leaves
-TIMED = ("event", "step", "time", "seconds", "steps_per_s", "samples_per_s", "gpu", "data_share", "exposed", "memory", "device")
+TIMED = ("event", "step", "time", "seconds", "steps_per_s", "samples_per_s", "images_per_s", "gpu", "data_share", "exposed", "memory", "device")
 
 
 def number(value, name=""):
@@ -285,6 +285,29 @@ def said(text):
     return re.sub(r"(largest batch on ref:0): \d.*", r"\1 ...", text)
 
 
+def untimed(text):
+    """Tables of evaluations and CSV without rates and times: what stands below such a heading."""
+    kept, cells, ends = [], [], []
+    for line in text.split("\n"):
+        names = line.split(",")
+        if len(names) > 2 and any(name in TIMED for name in names):
+            cells = [i for i, name in enumerate(names) if name in TIMED]
+        elif cells and line.count(",") >= max(cells):
+            line = ",".join("#" if i in cells else cell for i, cell in enumerate(names))
+        found = [m.end() for m in re.finditer(r"(?<!\S)(samples/s|steps/s|s)(?!\S)", line)]
+        if found and line[0] != "!":
+            ends = found
+        elif line[:1] in ("", "!", "$") or not re.search(r"\d", line):
+            ends = []
+        for end in ends if not found else []:
+            over = [m for m in re.finditer(r"\S+", line) if m.start() < end <= m.end() + 8]
+            line = line[:over[-1].start()] + "#" * len(over[-1][0]) + line[over[-1].end():] if over else line
+        if ends:
+            line = re.sub(r"#+", "#", re.sub(r" +", " ", line))
+        kept.append(line)
+    return "\n".join(kept)
+
+
 def rows(path):
     """Rows of a log, a line each."""
     text = ""
@@ -302,11 +325,7 @@ def command(words):
     trains = words[0] == "train" and words[1:] and words[1][0] != "-" and "--log" not in words
     before = there()
     text = run(words + (["--log", "log"] if trains else []), None)
-    global spent
-    now = sum(os.times()[2:4])
-    if now - spent > 0.25: print(f"{now - spent:.2f} {' '.join(words)}", file=sys.stderr)
-    spent = now
-    text = rounded(said(text.replace(" --log log\n", "\n", 1)))
+    text = rounded(said((text if trains else untimed(text)).replace(" --log log\n", "\n", 1)))
     if os.path.exists("log"):
         text += "\n" + rows("log").rstrip("\n")
         os.remove("log")
