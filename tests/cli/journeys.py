@@ -125,7 +125,7 @@ def number(value, name=""):
         return str(value)
     if name == "grad_noise":  # of a difference of lengths that are nearly the same
         return f"{value:#.3g}"
-    return f"{value:.{digits - 1}f}" if name in FIXED else f"{float(value):#.{digits}g}"
+    return f"{value:.{max(digits - 1, 2)}f}" if name in FIXED else f"{float(value):#.{digits}g}"
 
 
 def rounded(text):
@@ -261,7 +261,7 @@ def left(before, after, every):
 # ---- what a command says ----
 
 # Of this machine, by the clock, or in other words in the log.
-ASIDE = re.compile(r"! (device|profile|memory|start|autotune|loading|cache|seed|precision|checkpoints (?!of)) |! $|phase |exit code 0$|"
+ASIDE = re.compile(r"! (device|profile|memory|start|autotune|loading|cache|seed|precision) |! checkpoints (?!of)|! $|phase |exit code 0$|"
                    r"(environment|action selection|advantages|update|host|whole)  ")
 
 
