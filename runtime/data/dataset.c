@@ -280,6 +280,12 @@ static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc
     if (!desc->normalise) {
         return true;
     }
+    if (desc->mean && desc->features > 0 && desc->features != features) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: samples have %u features; mean and deviation to normalize with are "
+                        "of %u",
+                        data->path, features, desc->features);
+    }
     if (desc->mean) {
         memcpy(data->mean, desc->mean, features * sizeof *data->mean);
         memcpy(data->std, desc->std, features * sizeof *data->std);

@@ -277,7 +277,7 @@
     X(LR_STEP, lr_step, WHOLE, "scheduler", "0", 0, 1000000000, "",                                \
       "lr_step_size scheduler.step_size",                                                          \
       "epochs after which schedule step multiplies by gamma; 0: a third of all")                   \
-    X(GAMMA, gamma, REAL, "scheduler", "0.1", 0, 1, "", "lr_gamma lr_decay", "see lr_step")        \
+    X(GAMMA, gamma, REAL, "scheduler", "0.1", 1e-9, 1, "", "lr_gamma lr_decay", "see lr_step")     \
     X(LOSS_SCALE, loss_scale, REAL, "training", "65536", 1, 4294967296.0, "",                      \
       "init_scale initial_loss_scale", "first loss scale of f16")                                  \
     X(GROWTH_INTERVAL, growth_interval, WHOLE, "training", "2000", 1, 1000000000, "", "",          \

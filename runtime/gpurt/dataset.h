@@ -90,6 +90,8 @@ struct grt_dataset_desc {
     // of data that are not compressed: rows that are mixed at a time; 0: all
     uint64_t shuffle_window;
     const double *mean, *std;  // normalise with these [features], of a checkpoint; NULL: computed
+    uint32_t
+        features;      // how many of each these are: other data are refused; 0: as many as the data
     bool check_late;   // values are looked at when they are read, and refused then: for who reads
                        // each row once, or only some
     uint32_t threads;  // that look at rows; 0: one for each processor, at most 16

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For tests that compare what commands print, letter by letter, with tests/golden/texts: texts.py and looks.py.
+"""For tests that compare what commands print, letter by letter, with tests/golden/texts: texts.py, looks.py and
+journeys.py.
 
 Usage of each: NAME.py GPURT SOURCE_DIR [--write]
 
@@ -16,7 +17,7 @@ import tempfile
 
 gpurt, source = os.path.realpath(sys.argv[1]), os.path.realpath(sys.argv[2])
 golden = os.path.join(source, "tests", "golden", "texts")
-writes = sys.argv[3:] == ["--write"]
+writes = "--write" in sys.argv[3:]
 wrong = []
 folder = tempfile.TemporaryDirectory()
 atexit.register(folder.cleanup)

@@ -194,6 +194,7 @@ static bool open_apart(struct grt_supervised *run, const struct grt_task_look *l
     if (!task_open(&run->apart, grt_dev_profile(run->desc.dev),
                    &(struct task_opening){.mean = info->mean,
                                           .std = info->std,
+                                          .features = info->features,
                                           .classes = info->classes,
                                           .like = run->task.source,
                                           .look = *look})) {

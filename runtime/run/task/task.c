@@ -443,18 +443,21 @@ static bool open_data(struct grt_task *task, const struct task_opening *opening)
                         c->data);
     }
     task_loss_kinds(task, kinds);
-    task->data = grt_dataset_open(grt_dataset_desc(
-            .path = task->source.path, .shown = c->data, .inputs = inputs,
-            .input_count = named ? c->inputs.count : 0, .targets = targets,
-            .target_count = no_targets || !named ? 0 : c->targets.count, .no_targets = no_targets,
-            .weights = weights && !named ? "w" : weights, .class_targets = classes && !no_targets,
-            .classes = opening->classes, .kinds = mixed ? kinds : NULL,
-            .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
-            .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
-            .normalise = c->normalize, .validation_split = c->validation_split, .seed = c->seed,
-            .shuffle_window = c->shuffle_window, .mean = opening->mean, .std = opening->std,
-            .check_late = opening->look.late || late, .threads = (uint32_t)c->num_workers,
-            .watch = opening->look.watch, .context = opening->look.context));
+    task->data = grt_dataset_open(
+        grt_dataset_desc(.path = task->source.path, .shown = c->data, .inputs = inputs,
+                         .input_count = named ? c->inputs.count : 0, .targets = targets,
+                         .target_count = no_targets || !named ? 0 : c->targets.count,
+                         .no_targets = no_targets, .weights = weights && !named ? "w" : weights,
+                         .class_targets = classes && !no_targets, .classes = opening->classes,
+                         .kinds = mixed ? kinds : NULL,
+                         .share_targets = strcmp(c->loss, "bce") == 0 && !opening->class_targets,
+                         .on_nan = late ? GRT_NAN_ERROR : (enum grt_on_nan)on_nan_of(c->on_nan),
+                         .normalise = c->normalize, .validation_split = c->validation_split,
+                         .seed = c->seed, .shuffle_window = c->shuffle_window,
+                         .mean = opening->mean, .std = opening->std, .features = opening->features,
+                         .check_late = opening->look.late || late,
+                         .threads = (uint32_t)c->num_workers, .watch = opening->look.watch,
+                         .context = opening->look.context));
     if (task->data) {
         task->info = grt_dataset_info(task->data);
     }

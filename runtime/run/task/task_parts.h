@@ -22,6 +22,7 @@
 struct task_opening {
     bool no_targets;
     const double *mean, *std;  // of a trained model, or NULL
+    uint32_t features;         // how many these are
     uint32_t classes;          // of a trained model; 0: by the file
     bool class_targets;        // whatever the loss is
     struct grt_direct like;    // names of columns and classes that are known, or {0}

@@ -288,6 +288,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         .no_targets = !targets,
         .mean = numbers,
         .std = numbers ? numbers + grt_archive_whole(archive, "features", 0) : NULL,
+        .features = (uint32_t)grt_archive_whole(archive, "features", 0),
         .classes = (uint32_t)grt_archive_whole(archive, "classes", 0),
         .like = like,
         .look = {.late = true}};

@@ -449,6 +449,10 @@ static void bad_descs(void **state) {
                                                        .std = stds[i])),
                      GRT_INVALID, "a std that is not above 0");
     }
+    // Numbers of another count are not read beyond their end.
+    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true, .mean = one,
+                                                   .std = one, .features = 1)),
+                 GRT_BAD_DATA, "normalize with are of 1");
     TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .normalise = true, .mean = one)),
                  GRT_INVALID, "mean without std, or std without mean");
     // Of several targets a class is one whole number.
