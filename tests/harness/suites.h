@@ -39,6 +39,10 @@
     X(hostile, H)                                                                                  \
     X(damaged, H)                                                                                  \
     X(reference, H)                                                                                \
+    X(learnlimits, H)                                                                              \
+    X(learnways, H)                                                                                \
+    X(optimlimits, H)                                                                              \
+    X(sharelimits, H)                                                                              \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \
