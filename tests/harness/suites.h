@@ -41,8 +41,14 @@
     X(reference, H)                                                                                \
     X(learnlimits, H)                                                                              \
     X(learnways, H)                                                                                \
+    X(learnplaces, H)                                                                              \
     X(optimlimits, H)                                                                              \
     X(sharelimits, H)                                                                              \
+    X(networkwords, H)                                                                             \
+    X(transformwords, H)                                                                           \
+    X(modulefacts, H)                                                                              \
+    X(layerfacts, H)                                                                               \
+    X(fusedlimits, H)                                                                              \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \

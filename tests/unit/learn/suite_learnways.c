@@ -11,7 +11,6 @@
 
 #include "gpurt/network.h"
 #include "learn/learner_parts.h"
-#include "learn/snapshot.h"
 
 // ---- calls ----
 

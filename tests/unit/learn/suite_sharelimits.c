@@ -215,6 +215,7 @@ static void weights(void **state) {
         check_all(kept, 3000, 1);
         const struct grt_tensor *bias = grt_learner_tensor(l, GRT_TENSOR_GRAD, 1, NULL);
         check_all(bias, 4, 0);
+        grt_graph_destroy(&graph);
     }
     grt_share_destroy(&share);
     grt_learner_destroy(&l);
