@@ -48,6 +48,7 @@
     X(transformwords, H)                                                                           \
     X(modulefacts, H)                                                                              \
     X(layerfacts, H)                                                                               \
+    X(layerways, H)                                                                                \
     X(fusedlimits, H)                                                                              \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \

