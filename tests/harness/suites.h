@@ -50,6 +50,7 @@
     X(layerfacts, H)                                                                               \
     X(layerways, H)                                                                                \
     X(fusedlimits, H)                                                                              \
+    X(fusedplans, H)                                                                               \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \

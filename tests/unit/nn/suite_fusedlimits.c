@@ -250,7 +250,7 @@ struct operands {
 };
 
 static const struct grt_mlp_desc model = {
-    .inputs = 6, .depth = 3, .hidden = 16, .outputs = 3, .act = GRT_ACT_RELU};
+    .inputs = 6, .depth = 4, .hidden = 16, .outputs = 3, .act = GRT_ACT_RELU};
 enum { ROWS = 12 };
 
 static void operands_begin(struct operands *o) {
@@ -296,14 +296,17 @@ static void wrong_operands(void **state) {
     none.count -= 1;
     bare.grad = NULL;
     many.elements = UINT32_MAX / 64 + 1ull;
-    struct grt_params moved = o.kit.params;
-    struct grt_param other[MLP_KIT_PARAMS], *list[MLP_KIT_PARAMS];
-    for (uint32_t k = 0; k < o.kit.params.count; k++) {
-        other[k] = o.kit.param[k];
-        list[k] = &other[k];
+    // Hidden layers that are not equally far apart: a weight, a bias.
+    struct grt_params moved[2] = {o.kit.params, o.kit.params};
+    struct grt_param other[2][MLP_KIT_PARAMS], *list[2][MLP_KIT_PARAMS];
+    for (uint32_t k = 0; k < 2 * o.kit.params.count; k++) {
+        uint32_t i = k / 2;
+        other[k % 2][i] = o.kit.param[i];
+        other[k % 2][i].first += i == (k % 2 ? 7 : 6) ? 64 : 0;
+        list[k % 2][i] = &other[k % 2][i];
     }
-    other[4].first += 64;  // hidden layers that are not equally far apart
-    moved.list = list;
+    moved[0].list = list[0];
+    moved[1].list = list[1];
     static const char *const not = "the parameters are not those of the model";
     static const char *const types = "the parameters have no tensors of the type";
     static const char *const rows = "x must be f32 [rows][inputs]";
@@ -313,7 +316,7 @@ static void wrong_operands(void **state) {
     static const char *const parts = "no parts of the loss, or no state";
     static const char *const y = "y must be f32 [rows][outputs]";
     static const char *const whole = "y must be f32 [rows][outputs], and there must be a state";
-    for (int i = 0; i < 22; i++) {
+    for (int i = 0; i < 23; i++) {
         struct grt_mlp_fused_desc d = {.model = model,
                                        .loss = GRT_LOSS_MSE,
                                        .dtype = GRT_F32,
@@ -337,7 +340,7 @@ static void wrong_operands(void **state) {
             d.params = &many, why[0] = why[1] = why[2] = not ;
             break;
         case 3:
-            d.params = &moved, why[0] = why[1] = why[2] = not ;
+            d.params = &moved[0], why[0] = why[1] = why[2] = not ;
             break;
         case 4:
             d.params = &bare, why[0] = types;
@@ -386,6 +389,9 @@ static void wrong_operands(void **state) {
             break;
         case 19:
             d.parts.buf = NULL, why[0] = why[2] = parts;
+            break;
+        case 21:
+            d.params = &moved[1], why[0] = why[1] = why[2] = not ;
             break;
         case 20:
             d.ordered = true, d.order = o.order.tensor.range, d.order_first = 6;
@@ -510,9 +516,8 @@ static void rows_apart(void **state) {
 // Where parameters of a layer begin among all, and how far two lists of numbers are apart.
 static void references(void **state) {
     (void)state;
-    static const size_t at[] = {0, 6 * 16 + 16, 6 * 16 + 16 + 272, 6 * 16 + 16 + 544,
-                                6 * 16 + 16 + 544 + 51};
-    for (uint32_t l = 0; l <= 4; l++) {
+    static const size_t at[] = {0, 112, 112 + 272, 112 + 544, 112 + 816, 112 + 816 + 51};
+    for (uint32_t l = 0; l <= 5; l++) {
         assert_int_equal(grt_mlp_reference_at(&model, l), at[l]);
     }
     const double want[] = {3, -4}, zeros[] = {0, 0};
