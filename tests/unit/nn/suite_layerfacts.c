@@ -183,6 +183,66 @@ static void parts_are_let_go(void **state) {
     }
 }
 
+// What compositions are told of a layer: an f32 output, gradients of x that are added, rows with
+// zeros behind them, memory that may be shared.
+static void flags(void **state) {
+    (void)state;
+    enum { F32 = 1, ADDS = 2, WIDE = 4, VIEW = 8, PARTS = 16, OVER = 32, X = 64, Y = 128 };
+    const struct grt_mlp_desc each = {.depth = 1, .hidden = 3};
+    struct grt_module *ends[] = {grt_geglu_create(),
+                                 grt_linear_create(grt_linear_desc(.outputs = 2))};
+    struct grt_module *begins[] = {grt_linear_create(grt_linear_desc(.outputs = 2)),
+                                   grt_geglu_create()};
+    struct grt_module *sums[] = {grt_linear_create(grt_linear_desc(.outputs = 2)),
+                                 grt_geglu_create()};
+    struct grt_module *joined[] = {grt_geglu_create(),
+                                   grt_linear_create(grt_linear_desc(.outputs = 2))};
+    const struct {
+        struct grt_module *module;
+        uint32_t flags;
+    } rows[] = {
+        {grt_linear_create(grt_linear_desc(.outputs = 2)), F32 | ADDS | WIDE},
+        {grt_conv_create(grt_conv_desc(.outputs = 2, .size = 3)), F32 | ADDS | Y},
+        {grt_layer_norm_create(), 0},
+        {grt_activation_create(GRT_ACT_RELU), 0},
+        {grt_batch_norm_create(NULL), OVER | Y},
+        {grt_dropout_create(0.5), 0},
+        {grt_flatten_create(), VIEW | X | Y},
+        {grt_geglu_create(), 0},
+        {grt_pool_create(GRT_POOL_MAX), X | Y},
+        {grt_window_pool_create(grt_window_pool_desc(.size = 2)), ADDS | X | Y},
+        {grt_columns_create(0, 1), 0},
+        {grt_mlp_create(grt_mlp_desc(.depth = 1, .hidden = 3, .outputs = 1)), F32 | ADDS | WIDE},
+        {grt_mlp_create(&each), ADDS | WIDE},
+        {grt_points_create(grt_points_desc(.each = each, .head = {.outputs = 2})),
+         F32 | ADDS | PARTS},
+        {grt_points_create(grt_points_desc(.each = each, .head = each)), ADDS | PARTS},
+        {grt_resnet_create(grt_resnet_desc(.depth = 18)), ADDS | PARTS},
+        {grt_resnet_create(grt_resnet_desc(.depth = 18, .outputs = 2)), F32 | ADDS | PARTS},
+        {grt_wideresnet_create(grt_wideresnet_desc(.outputs = 2)), F32 | ADDS | PARTS},
+        {grt_transform_create(grt_network_desc(.text = "[normalize]")), ADDS},
+        {grt_sequence_create(ends, 2), F32 | PARTS},
+        {grt_sequence_create(begins, 2), ADDS | WIDE | PARTS},
+        {grt_branches_create(sums, 2), ADDS | PARTS},
+        {grt_concat_create(joined, 2), PARTS},
+        {grt_residual_create(grt_geglu_create(), NULL, GRT_ACT_RELU), PARTS},
+        {grt_residual_create(grt_linear_create(grt_linear_desc(.outputs = 2)), grt_geglu_create(),
+                             GRT_ACT_RELU),
+         ADDS | PARTS},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_module *m = rows[i].module;
+        assert_non_null(m);
+        uint32_t got = (m->f32_output ? F32 : 0u) | (m->adds_dx ? ADDS : 0u) |
+                       (m->wide_rows ? WIDE : 0u) | (m->is_view ? VIEW : 0u) |
+                       (m->has_parts ? PARTS : 0u) | (m->dx_on_dy ? OVER : 0u) |
+                       (m->forgets_x ? X : 0u) | (m->forgets_y ? Y : 0u);
+        assert_int_equal(got, rows[i].flags);
+        assert_true(m->where[0] == 0 && m->name[0] == 0 && !m->nameless && !m->net);
+        grt_module_destroy(&m);
+    }
+}
+
 // ---- first values ----
 
 // Within 1 / sqrt(inputs) either way, biases too, and near it; norms begin as nothing done.
@@ -418,8 +478,8 @@ static void no_form_in_a_file(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    REF_CASE(what_none_is_made_of), REF_CASE(parts_are_let_go),  REF_CASE(first_values),
-    REF_CASE(plans_of_perceptrons), REF_CASE(chunks_and_slices), REF_CASE(vectors_of_eight),
-    REF_CASE(operands_of_eights),   REF_CASE(no_form_in_a_file),
+    REF_CASE(what_none_is_made_of), REF_CASE(parts_are_let_go),     REF_CASE(flags),
+    REF_CASE(first_values),         REF_CASE(plans_of_perceptrons), REF_CASE(chunks_and_slices),
+    REF_CASE(vectors_of_eight),     REF_CASE(operands_of_eights),   REF_CASE(no_form_in_a_file),
 };
 TEST_SUITE(layerfacts, false, cases);
