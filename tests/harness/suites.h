@@ -53,6 +53,18 @@
     X(pickles, H)                                                                                  \
     X(whole, H)                                                                                    \
     X(reference, H)                                                                                \
+    X(learnlimits, H)                                                                              \
+    X(learnways, H)                                                                                \
+    X(learnplaces, H)                                                                              \
+    X(optimlimits, H)                                                                              \
+    X(sharelimits, H)                                                                              \
+    X(networkwords, H)                                                                             \
+    X(transformwords, H)                                                                           \
+    X(modulefacts, H)                                                                              \
+    X(layerfacts, H)                                                                               \
+    X(layerways, H)                                                                                \
+    X(fusedlimits, H)                                                                              \
+    X(fusedplans, H)                                                                               \
     X(buffer, D)                                                                                   \
     X(clcaps, H)                                                                                   \
     X(vkcaps, H)                                                                                   \

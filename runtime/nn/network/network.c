@@ -11,6 +11,7 @@
 #include "network_parts.h"
 
 #define MOST_LAYERS 4096  // of a network, repeated ones too
+#define MOST_NAMED 32     // networks by name
 
 static const char *const act_words[] = {
 #define X(name, text) text,
@@ -385,10 +386,13 @@ static struct grt_module *unknown(struct network_reading *r, const struct grt_no
                                   const char *name) {
     const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
     closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);
-    for (uint32_t i = 0; !closest && network_name(i); i++) {
-        const char *known = network_name(i);
-        closest = grt_closest(name, &known, 1, sizeof known);
+    const char *known[MOST_NAMED];
+    uint32_t count = 0;
+    while (count < MOST_NAMED && network_name(count)) {
+        known[count] = network_name(count);
+        count++;
     }
+    closest = closest ? closest : grt_closest(name, known, count, sizeof *known);
     if (closest) {
         return network_wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
     }

@@ -106,6 +106,9 @@ static bool read_random_crop(const struct network_reading *r, const struct grt_n
         (padding && read_reals(r, padding, "padding", 0, TRANSFORM_SIDE, &around, 1) == 0)) {
         return false;
     }
+    if (around != floor(around)) {
+        return network_wrong(r, padding, "padding wants whole pixels") != NULL;
+    }
     step->reflect = word == 1;
     step->padding = (uint32_t)around;
     return true;
