@@ -102,6 +102,14 @@
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
+    X(envfiles, H)                                                                                 \
+    X(smallenvs, H)                                                                                \
+    X(standingfacts, H)                                                                            \
+    X(worldfacts, H)                                                                               \
+    X(worldsteps, H)                                                                               \
+    X(rollfacts, H)                                                                                \
+    X(ppofacts, H)                                                                                 \
+    X(ppoteams, H)                                                                                 \
     X(cartpole, D)                                                                                 \
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \
