@@ -330,11 +330,48 @@ static void turns(void **state) {
     }
 }
 
+// Where a run is kept: in the file that is named, else in that which is resumed.
+static void files(void **state) {
+    (void)state;
+    static const struct {
+        const char *resume, *given, *want;
+    } rows[] = {{NULL, NULL, "env.h5"},
+                {"r.h5", NULL, "r.h5"},
+                {NULL, "g.h5", "g.h5"},
+                {"r.h5", "g.h5", "g.h5"}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct train_file file = {.resume = rows[i].resume};
+        assert_int_equal(train_file_keep(&file, rows[i].given, "env.h5"), COMMAND_OK);
+        assert_string_equal(file.path, rows[i].want);
+    }
+    char name[TRAIN_FILE_PATH + 1];
+    memset(name, 'n', sizeof name);
+    for (int long_ = 0; long_ < 2; long_++) {
+        struct train_file file = {0};
+        name[TRAIN_FILE_PATH - 1 + long_] = '\0';
+        listen();
+        int code = train_file_keep(&file, name, NULL);
+        heard();
+        assert_int_equal(code, long_ ? COMMAND_CANNOT_CREATE : COMMAND_OK);
+        said(long_ ? "the name of the checkpoint is too long: nnn" : "");
+    }
+    for (int both = 0; both < 4; both++) {
+        struct train_file file = {.resume = both & 1 ? "r" : NULL, .from = both & 2 ? "f" : NULL};
+        listen();
+        int code = train_file_check(&file);
+        heard();
+        assert_int_equal(code, both == 3 ? COMMAND_USAGE : COMMAND_OK);
+        said(both == 3 ? "--resume goes on with a run and --from begins one: give one of them"
+                       : "");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(es_keys),     cmocka_unit_test(es_without_keys),
         cmocka_unit_test(es_refused),  cmocka_unit_test(ppo_words),
         cmocka_unit_test(ppo_refused), cmocka_unit_test(turns),
+        cmocka_unit_test(files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

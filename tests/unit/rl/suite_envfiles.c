@@ -458,7 +458,7 @@ static void lists_have_ends(void **state) {
         {ACTS "#define ENV_SETTINGS(F) F(int, cells, 1, 0, 2, \"x\")\n",
          "setting cells is of 'int'; there are uint and float"},
         {ACTS "#define ENV_SETTINGS(F) F(uint, cells, 1, 0, 2)\n",
-         "a row of ENV_SETTINGS has 5 parts and not 6: uint"},
+         "wrong number of arguments of 'ENV_SETTINGS_ROW'"},
         {ACTS "#define ENV_RULES(F) F(1)\n", "a row of ENV_RULES has 1 parts and not 2: 1"},
         {ACTS "#define ENV_TERMS(F) F(one, two)\n",
          "a row of ENV_TERMS has 2 parts and not 1: one"},

@@ -192,8 +192,8 @@ static bool same_params(const struct grt_ppo *a, const struct grt_ppo *b) {
     return same;
 }
 
-// The same seed begins alike; actions begin with the deviation that was given. Observations are left
-// as they are until some were seen, and averages are the networks.
+// The same seed begins alike; actions begin with the deviation that was given. Observations are
+// left as they are until some were seen, and averages are the networks.
 static void what_a_learner_begins_with(void **state) {
     (void)state;
     struct ppo_maker m = ppo_pendulums();
@@ -231,10 +231,15 @@ static void what_a_learner_begins_with(void **state) {
 static void large_matrices_are_not_made_orthogonal(void **state) {
     (void)state;
     struct ppo_maker m = ppo_pendulums();
-    m.copies = 1;
-    m.hidden = 1025;
     m.desc.horizon = m.desc.epochs = 1;
-    struct ppo_made made = ppo_make(&m);
+    const struct grt_mlp_desc wide = {.depth = 2, .hidden = 1025, .outputs = 1},
+                              narrow = {.depth = 1, .hidden = 4, .outputs = 1};
+    struct ppo_made made = {.worlds = ppo_make_worlds(&m, 1, false)};
+    m.desc.worlds = made.worlds;
+    m.desc.actor = (struct grt_ppo_net){grt_mlp_make, &wide};
+    m.desc.critic = (struct grt_ppo_net){grt_mlp_make, &narrow};
+    made.ppo = grt_ppo_create(test.dev, &m.desc);
+    assert_non_null(made.ppo);
     double *params = ppo_widened(made.ppo->params.master);
     for (int layer = 0; layer < 2; layer++) {
         const struct grt_param *p =
@@ -270,6 +275,7 @@ static struct ppo_maker kept_maker(void) {
     m.desc.optim.ema = 0.5;
     m.desc.seed = 31;
     m.desc.epochs = 1;
+    m.desc.horizon = 4;
     return m;
 }
 

@@ -139,10 +139,13 @@ static void learn_as_one(struct ppo_maker m, uint32_t count) {
 static void parts_learn_as_one_learner(void **state) {
     (void)state;
     struct ppo_maker discrete = ppo_uavs(), continuous = ppo_pendulums();
-    discrete.copies = 8;
-    continuous.copies = 6;
+    discrete.copies = 4;
+    discrete.length = 5;
+    discrete.desc.horizon = 7;
+    continuous.copies = 4;
+    continuous.length = 3;
+    continuous.desc.horizon = 5;
     continuous.desc.normalise = true;
-    learn_as_one(discrete, 2);
     learn_as_one(discrete, 4);
     learn_as_one(continuous, 2);
     learn_as_one(continuous, 1);
@@ -158,7 +161,8 @@ static void epochs_of_a_team(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ppo_maker m = ppo_pendulums();
         struct grt_ppo_report r;
-        m.copies = 4;
+        m.copies = 2;
+        m.desc.horizon = 4;
         m.desc.epochs = 3;
         m.desc.target_kl = rows[i].target;
         struct parts *p = make_parts(&m, 2);
@@ -175,8 +179,11 @@ static void checkpoints_of_a_team(void **state) {
     (void)state;
     struct ppo_maker m = ppo_uavs();
     struct grt_ppo_report r;
-    m.copies = 4;
-    m.desc.batch = 72;
+    m.copies = 2;
+    m.length = 4;
+    m.desc.horizon = 6;
+    m.desc.batch = 18;
+    m.desc.epochs = 1;
     struct parts *whole = make_parts(&m, 2), *rest = make_parts(&m, 2);
     struct ppo_made one = ppo_make(&m);
     assert_true(grt_ppo_iterate(one.ppo, &r));
@@ -248,7 +255,8 @@ static void a_team_that_is_stopped(void **state) {
     (void)state;
     struct ppo_maker m = ppo_pendulums();
     struct grt_ppo_report r;
-    m.copies = 4;
+    m.copies = 2;
+    m.desc.horizon = 4;
     m.desc.epochs = 2;
     m.desc.stop = stop_after;
     struct parts *p = make_parts(&m, 2), *other = make_parts(&m, 2);

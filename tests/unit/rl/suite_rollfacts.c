@@ -241,6 +241,7 @@ static void what_is_refused(void **state) {
     rollout_refused(&d, "rollout of 'cartpole': 3 environments, 2 sides and 0 steps");
     d = good;
     d.policy = &odd;
+    test_log.expected++;  // what is wrong with the policy is said by itself too
     rollout_refused(&d, "a policy of 18 hidden units: they are computed in fours");
     d = good;
     d.envs = 1 << 20;

@@ -304,8 +304,8 @@ static void what_worlds_tell(void **state) {
     grt_worlds_destroy(&w);
 }
 
-// Rows of a GPU's workgroup are halved until there are four groups for each of its units, and wholes
-// are shared by many lanes where there are not two.
+// Rows of a GPU's workgroup are halved until there are four groups for each of its units, and
+// wholes are shared by many lanes where there are not two.
 static void workgroups_of_gpus(void **state) {
     (void)state;
     static const struct {
