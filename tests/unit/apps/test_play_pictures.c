@@ -334,7 +334,7 @@ static void ticks(void **state) {
     // Those that are drawn by hand have none below a second.
     static const struct {
         uint32_t frames, count;
-    } hands[] = {{1, 1}, {20, 2}, {160, 9}, {161, 2}, {800, 9}, {801, 5}};
+    } hands[] = {{1, 1}, {20, 2}, {159, 8}, {161, 2}, {799, 8}, {801, 5}};
     float *states = calloc(801, 2 * sizeof *states);
     for (size_t i = 0; i < COUNT(hands); i++) {
         const struct play_trip trip = {
