@@ -110,6 +110,7 @@
     X(rollfacts, H)                                                                                \
     X(ppofacts, H)                                                                                 \
     X(ppoteams, H)                                                                                 \
+    X(eslimits, H)                                                                                 \
     X(cartpole, D)                                                                                 \
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \
