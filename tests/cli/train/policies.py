@@ -151,13 +151,19 @@ for k in range(1, 200):
     act = max(-1, min(1, one["actions"][k - 1][0]))
     near(one["rewards"][k][0], -(angle**2 + 0.1 * rate**2 + 0.001 * (2 * act) ** 2), 1e-5, k)
     near(one["observations"][k][2], one["frames"][k][1], 1e-6, k)
+    near(one["frames"][k][1], max(-8, min(8, rate + 0.05 * (15 * math.sin(angle) + 6 * act))), 1e-6, k)
 assert len(play("pendulum", "--checkpoint", "p.h5", "--steps", "9")["frames"]) == 9
 assert play("pendulum", "--checkpoint", "p.h5", "--start", "2")["frames"] != one["frames"]
 # Ends by what the first term came to: a share of good steps that is there, and one that is not.
 run(*ppo, "--iterations", "9", "until=0.0001", "--checkpoint", "u.h5", "--log", "u.jsonl", "--env", "cartpole")
 assert rows("u.jsonl", "end")[0]["ended"] == "until" and not rows("u.jsonl", "train")[2:]
-run(*ppo, "--iterations", "2", "until=1", "--checkpoint", "u.h5", "--log", "v.jsonl")
+run(*ppo, "--iterations", "2", "until=1", "--checkpoint", "u.h5", "--log", "v.jsonl", "--env", "cartpole")
 assert rows("v.jsonl", "end")[0]["ended"] == "iterations" and len(rows("v.jsonl", "train")) == 2
+
+# A pole falls in the last of its steps, and stood in all others.
+one = play("cartpole", "--checkpoint", "u.h5")
+assert one["falls"] == 1 and 5 < len(one["frames"]) < 499 and one["return"] == len(one["frames"])
+near(one["good_rate"], 1 - 1 / len(one["frames"]), 1e-6)
 
 # ---- what is refused ----
 refused(66, "x.h5", "play", "standing", "--checkpoint", "x.h5", "--steps", "5000", "--phase", "4")
