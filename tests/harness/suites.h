@@ -111,6 +111,7 @@
     X(ppofacts, H)                                                                                 \
     X(ppoteams, H)                                                                                 \
     X(eslimits, H)                                                                                 \
+    X(ppolimits, H)                                                                                \
     X(cartpole, D)                                                                                 \
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \
