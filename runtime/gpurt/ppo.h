@@ -95,7 +95,7 @@ struct grt_ppo_report {
     // clock.
     double acting, valuing, update;
 };
-// One iteration. False: the device, or a number that is not finite (GRT_NOT_FINITE).
+// One iteration. False: the device, or a loss or gradient that is not finite (GRT_INVALID).
 GRT_API bool grt_ppo_iterate(struct grt_ppo *ppo, struct grt_ppo_report *report);
 
 // Where the time of an iteration goes.

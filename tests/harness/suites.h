@@ -136,6 +136,16 @@
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \
     X(chunk, D)                                                                                    \
+    X(envfiles, H)                                                                                 \
+    X(smallenvs, H)                                                                                \
+    X(standingfacts, H)                                                                            \
+    X(worldfacts, H)                                                                               \
+    X(worldsteps, H)                                                                               \
+    X(rollfacts, H)                                                                                \
+    X(ppofacts, H)                                                                                 \
+    X(ppoteams, H)                                                                                 \
+    X(eslimits, H)                                                                                 \
+    X(ppolimits, H)                                                                                \
     X(cartpole, D)                                                                                 \
     X(es, D)                                                                                       \
     X(policy, D)                                                                                   \

@@ -433,6 +433,29 @@ def worlds():
     assert team.agents == 3 and team.obs.shape[0] == 6 and team.whole.shape[0] == 2
     moves = [next(i for i in range(9) if m >> i & 1) for m in team.mask]
     team.step(moves)
+    assert team.choices == 9 and team.actions.dtype == "u4" and team.mask.dtype == "u4"
+    assert team.rows == 6 and team.copies == 2 and team.length == 200 and team.state_names == []
+    # Words that are set begin an episode there, and are what is read again.
+    words = team.words
+    there = team.obs.copy()
+    team.step(moves)
+    team.words = words
+    assert (team.obs == there).all() and (team.words == words).all() and words.dtype == "u4"
+    # What stands in the actions is taken where none are given.
+    two = gpurt.Worlds("pendulum", 2, length=2), gpurt.Worlds("pendulum", 2, length=2)
+    for pair in two:
+        pair.reset(seed=9)
+    two[0].actions[...] = [[0.5], [-1]]
+    for turn, end in enumerate((0, gpurt.LAST | gpurt.CUT, gpurt.IDLE)):
+        two[0].step()
+        two[1].step([0.5, -1])
+        assert (two[0].obs == two[1].obs).all() and (two[0].rewards == two[1].rewards).all()
+        assert (two[0].ends == end).all() and ((two[0].rewards == 0) == (turn == 2)).all()
+    assert (gpurt.LAST, gpurt.CUT, gpurt.IDLE) == (1, 2, 4)
+    # The last phase of the robot has a commanded speed, of which all is missing.
+    for phase, missing in ((1, 0), (4, 1)):
+        robot = gpurt.Worlds("standing", 2, phase=phase)
+        assert (robot.reset(seed=2)[:, 1] == missing).all() and robot.actions.shape == (2, 8)
     refused(gpurt.ConfigError, "keeps its state in memory", lambda: team.states)
     refused(gpurt.ConfigError, "num_uav", lambda: gpurt.Worlds("uav", 2, num_uav=3))
     refused(

@@ -189,15 +189,28 @@ static void check_start(const struct square *s) {
         assert_true(!u->landed && u->vx == 0 && u->vy == 0);
         assert_true(room(s, u->x, u->y, a) > -SURE);
         assert_true(hypot(u->x - u->target_x, u->y - u->target_y) > 0.12 - SURE);
+        // A radius from the edge, targets too, which lie twice the reach apart.
+        const double numbers[] = {u->x, u->y, u->target_x, u->target_y};
+        for (int i = 0; i < 4; i++) {
+            assert_true(numbers[i] > 0.02 - SURE && numbers[i] < 0.98 + SURE);
+        }
         for (int b = 0; b < a; b++) {
-            assert_true(hypot(u->x - s->uav[b].x, u->y - s->uav[b].y) > 0.08 - SURE);
+            const struct uav *o = &s->uav[b];
+            assert_true(hypot(u->x - o->x, u->y - o->y) > 0.08 - SURE);
+            assert_true(hypot(u->target_x - o->target_x, u->target_y - o->target_y) > 0.12 - SURE);
         }
         for (int i = 0; i < OBSTACLES; i++) {
             const double *o = s->obstacle[i];
-            assert_true(o[2] == 0 || hypot(u->target_x - o[0], u->target_y - o[1]) > o[2]);
+            assert_true(o[2] == 0 ||
+                        hypot(u->target_x - o[0], u->target_y - o[1]) > o[2] + 0.02 - SURE);
         }
     }
     for (int i = 0; i < OBSTACLES; i++) {
+        const double *o = s->obstacle[i];
+        for (int k = 0; k < 2 && o[2] > 0; k++) {
+            assert_true(fmin(o[k], 1 - o[k]) > o[2] + 0.08 - SURE);
+        }
+        assert_true(o[2] == 0 || (o[2] > 0.03 - SURE && o[2] < 0.1 + SURE));
         for (int k = 0; k < i; k++) {
             const double *p = s->obstacle[i], *q = s->obstacle[k];
             assert_true(p[2] == 0 || q[2] == 0 ||
