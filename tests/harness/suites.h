@@ -16,6 +16,7 @@
     X(profile, H)                                                                                  \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
+    X(trees, H)                                                                                    \
     X(edges, H)                                                                                    \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
@@ -25,6 +26,13 @@
     X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
+    X(due, H)                                                                                      \
+    X(begun, H)                                                                                    \
+    X(opened, H)                                                                                   \
+    X(asked, H)                                                                                    \
+    X(kept, H)                                                                                     \
+    X(judged, H)                                                                                   \
+    X(goes, H)                                                                                     \
     X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \
     X(others, H)                                                                                   \
