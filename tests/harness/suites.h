@@ -36,6 +36,7 @@
     X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \
     X(others, H)                                                                                   \
+    X(alone, H)                                                                                    \
     X(outlive, H)                                                                                  \
     X(behind, H)                                                                                   \
     X(shipped, H)                                                                                  \

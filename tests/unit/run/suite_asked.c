@@ -289,11 +289,114 @@ static void memory_that_is_told(void **state) {
     run_kit_end();
 }
 
+// ---- names of columns ----
+
+// Names that a network keeps are of its table: a file of another form has others, unless the caller
+// gives them.
+static void names_of_data(void **state) {
+    (void)state;
+    static const struct {
+        const char *data, *given, *target;
+        bool columns;
+        uint32_t inputs, targets;
+    } rows[] = {
+        {"b.csv", NULL, "y", true, 2, 1},
+        {"b.tsv", NULL, "y", true, 2, 1},
+        {"b.h5", NULL, "y", true, 0, 0},
+        {"b.h5", NULL, "y", false, 2, 1},
+        {"b.h5", "inputs=p", "y", true, 1, 0},
+        {"b.h5", "targets=q", "y", true, 0, 1},
+        {"b.npy", NULL, "y", false, 0, 1},
+        {"b.npy", NULL, "t.npy", false, 0, 0},
+        {"b.npy", "inputs=p", "t.npy", false, 1, 0},
+        {"b.h5", NULL, "t.npy", false, 2, 0},
+        {"b.npz", NULL, "y", true, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        static struct grt_config callers;
+        char target[32];
+        grt_config_init(&callers);
+        grt_config_init(&task.config);
+        snprintf(target, sizeof target, "targets=%s", rows[i].target);
+        assert_true(grt_config_override(&task.config, "inputs=a,b") &&
+                    grt_config_override(&task.config, target) &&
+                    grt_config_set(&task.config, GRT_CONFIG_DATA, rows[i].data));
+        if (rows[i].given) {
+            assert_true(grt_config_override(&callers, rows[i].given) &&
+                        grt_config_override(&task.config, rows[i].given));
+        }
+        task_source_names(&task, &callers, rows[i].columns);
+        if (task.config.inputs.count != rows[i].inputs ||
+            task.config.targets.count != rows[i].targets) {
+            fail_msg("row %zu: %u inputs, %u targets", i, task.config.inputs.count,
+                     task.config.targets.count);
+        }
+    }
+    static const char *const unnamed[] = {"a.csv", "a.tsv", "a.npy"};
+    static const char *const named[] = {"a.npz", "a.h5", "a.hdf5", "csv", "a.csv.h5", "npy"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(task_unnamed(unnamed[i]));
+    }
+    for (size_t i = 0; i < 6; i++) {
+        assert_false(task_unnamed(named[i]));
+    }
+    // Weights of samples by name, none where there are none.
+    grt_config_init(&task.config);
+    assert_null(task_weights(&task.config));
+    assert_true(grt_config_override(&task.config, "sample_weights=heavy"));
+    assert_string_equal(task_weights(&task.config), "heavy");
+    assert_true(grt_config_override(&task.config, "sample_weights=none"));
+    assert_null(task_weights(&task.config));
+}
+
+// A checkpoint keeps names of 60000 bytes, each kind of its own, and says what is too long.
+static void names_that_are_kept(void **state) {
+    (void)state;
+    char *text = test_alloc(GRT_ARCHIVE_MAX_TEXT + 2);
+    memset(text, 'n', GRT_ARCHIVE_MAX_TEXT + 1);
+    text[GRT_ARCHIVE_MAX_TEXT + 1] = '\0';
+    grt_config_init(&task.config);
+    assert_true(grt_config_set(&task.config, GRT_CONFIG_DATA, "t.csv"));
+    static const char *const what[] = {"inputs", "targets", "classes"};
+    for (int i = 0; i < 3; i++) {
+        const char **of[] = {&task.source.input_names, &task.source.target_names,
+                             &task.source.class_names};
+        char want[160];
+        task.source = (struct grt_direct){0};
+        assert_true(task_source_fits(&task));
+        *of[i] = text + 1;
+        assert_true(task_source_fits(&task));
+        *of[i] = text;
+        snprintf(want, sizeof want,
+                 "t.csv: the names of its %s have 60001 bytes together, and a checkpoint keeps up "
+                 "to 60000: shorten them",
+                 what[i]);
+        TEST_REFUSED(task_source_fits(&task), GRT_BAD_DATA, want);
+    }
+    free(text);
+    for (int only = 0; only < 2; only++) {
+        struct grt_archive *a = grt_archive_create();
+        task.source = (struct grt_direct){.input_names = "a\nb",
+                                          .target_names = only ? NULL : "c",
+                                          .class_names = only ? NULL : "x\ny\nz"};
+        assert_true(task_source_keep(&task, a));
+        struct grt_direct back = task_source_of(a);
+        assert_string_equal(back.input_names, "a\nb");
+        assert_true(only ? !back.target_names && !back.class_names
+                         : strcmp(back.target_names, "c") == 0 &&
+                               strcmp(back.class_names, "x\ny\nz") == 0);
+        grt_archive_destroy(&a);
+    }
+    task.source = (struct grt_direct){0};
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(groups),
     TEST_CASE(widths),
     REF_CASE(most_frequent),
     REF_CASE(besides),
     REF_CASE(memory_that_is_told),
+    TEST_CASE(names_of_data),
+    TEST_CASE(names_that_are_kept),
 };
 TEST_SUITE(asked, false, cases);

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "gpurt/onnx.h"
 #include "run/task/task_parts.h"
 
 static struct grt_task task;  // too large for the stack
@@ -435,9 +437,54 @@ static void begins_with(void **state) {
     }
 }
 
+// ---- other forms ----
+
+// What cannot be written as ONNX, and why.
+static void not_exported(void **state) {
+    (void)state;
+    static const struct {
+        const char *config, *policy, *learner;
+        bool probabilities, embeddings;
+        const char *text;
+    } rows[] = {
+        {NETWORK, NULL, NULL, true, true, "embeddings have no probabilities: ask for one of them"},
+        {NETWORK, NULL, NULL, true, false,
+         "a.h5: its outputs are no logits, its loss being mse: leave out --probabilities"},
+        {NULL, NULL, NULL, false, false, "a.h5 holds no network that gpurt train supervised made"},
+        {NULL, "linear", NULL, false, true,
+         "a.h5 is a policy: --embeddings is for networks over data"},
+        {NULL, NULL, "ppo", false, true,
+         "a.h5 is a policy: --embeddings is for networks over data"},
+        {NULL, "linear", NULL, true, false,
+         "a.h5: its actions are numbers, which have no probabilities: leave out --probabilities"},
+        {NULL, "linear", NULL, false, false, "a.h5: tensors of its policy are missing"},
+        {NULL, NULL, "ppo", false, false, "a.h5: tensors of its actor are missing"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_archive *a = archive_of(rows[i].config, 3, 0, 0, 0, 2);
+        const struct grt_onnx_export as = {.probabilities = rows[i].probabilities,
+                                           .embeddings = rows[i].embeddings};
+        assert_true((!rows[i].policy || grt_archive_set_text(a, "policy", rows[i].policy)) &&
+                    (!rows[i].learner || grt_archive_set_text(a, "learner", rows[i].learner)));
+        uint32_t errors = test_log.lines[GRT_LOG_ERROR];
+        test_log.quiet = true;
+        assert_false(grt_onnx_write(a, &as, "/tmp/gpurt-never.onnx"));
+        test_log.quiet = false;
+        test_log.expected += test_log.lines[GRT_LOG_ERROR] - errors;
+        if (!strstr(grt_last_error(), rows[i].text)) {
+            fail_msg("row %zu: %s", i, grt_last_error());
+        }
+        assert_int_equal(access("/tmp/gpurt-never.onnx", F_OK), -1);
+        grt_archive_destroy(&a);
+    }
+    TEST_REFUSED(grt_onnx_write(NULL, NULL, "a.onnx"), GRT_INVALID,
+                 "a model and a path are wanted");
+    TEST_REFUSED(grt_onnx_load(NULL), GRT_INVALID, "a path is wanted");
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(without_data), REF_CASE(means),    REF_CASE(other_shapes),
-    REF_CASE(whose_keys),    TEST_CASE(goes_on), TEST_CASE(networks_taken),
-    REF_CASE(begins_with),
+    TEST_CASE(without_data), REF_CASE(means),         REF_CASE(other_shapes),
+    REF_CASE(whose_keys),    TEST_CASE(goes_on),      TEST_CASE(networks_taken),
+    REF_CASE(begins_with),   TEST_CASE(not_exported),
 };
 TEST_SUITE(kept, false, cases);
