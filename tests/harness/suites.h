@@ -32,6 +32,7 @@
     X(asked, H)                                                                                    \
     X(kept, H)                                                                                     \
     X(judged, H)                                                                                   \
+    X(recalled, H)                                                                                 \
     X(goes, H)                                                                                     \
     X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \

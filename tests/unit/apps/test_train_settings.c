@@ -404,7 +404,7 @@ void grt_dev_list_destroy(struct grt_dev_list **list) {
     *list = NULL;
 }
 
-static void add_device(const char *selector, enum grt_backend backend, const char *pci,
+static void add_device(const char *selector, enum grt_backend_id backend, const char *pci,
                        uint32_t software) {
     struct grt_dev_info *d = &devices[device_count++];
     *d = (struct grt_dev_info){.backend = backend};

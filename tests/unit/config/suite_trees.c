@@ -93,7 +93,7 @@ static void mistakes(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"", "f:3:"},
+        {"", "there is nothing here"},
         {"# nothing", "there is nothing here"},
         {"[a]\n---\n[b]", "f:4:1: something stands behind the end"},
         {"[*a]", "f:3:6: a list, a map or a value is wanted; references are not taken"},

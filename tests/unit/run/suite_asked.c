@@ -249,7 +249,6 @@ static void besides(void **state) {
     assert_int_equal(grt_feed_rows_bytes(test.dev, 10u << 20, 0, 16, false), (30u << 20) + each);
     assert_int_equal(grt_feed_rows_bytes(test.dev, 16u << 20, 0, 16, false), (32u << 20) + each);
     assert_int_equal(grt_feed_rows_bytes(test.dev, 17u << 20, 0, 16, false), numbers + each);
-    assert_int_equal(grt_feed_rows_bytes(test.dev, 0, 0, 16, true), each);
 }
 
 // What may be taken is told before any of it is: the rows are part of it.

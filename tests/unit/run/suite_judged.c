@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trained networks: what one got wrong, the worst first, and what cannot be judged.
+// Trained networks: what one got wrong, the worst first, what cannot be judged, and which samples
+// features are of.
 #include "kits/data_kit.h"
 #include "kits/ref_kit.h"
 #include "kits/run_kit.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #include "gpurt/checkpoint.h"
+#include "gpurt/features.h"
 #include "run/supervised/supervised_parts.h"
 
 enum { ROWS = 60, KINDS = 3, PIXELS = 4 };
@@ -50,13 +52,16 @@ static void mistakes(void **state) {
     for (int normal = 0; normal < 2; normal++) {
         struct grt_config c = run_kit_bare(normal ? "normal" : "plain"), use;
         static const char *const pairs[] = {"model=[flatten, {linear: out}]", "epochs=1",
-                                            "batch_size=16"};
+                                            "batch_size=16", "validation_split=0"};
         for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
             assert_true(grt_config_override(&c, pairs[i]));
         }
         assert_true(grt_config_override(&c, normal ? "normalize=true" : "normalize=false"));
-        struct run_kit_watch w = {0};
-        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
         struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
         assert_non_null(model);
         for (uint32_t i = 0; i < model->tensor_count; i++) {
@@ -166,5 +171,126 @@ static void no_judgement(void **state) {
     run_kit_end();
 }
 
-static const struct CMUnitTest cases[] = {REF_CASE(mistakes), REF_CASE(no_judgement)};
+// ---- features ----
+
+static void write_sets(bool tests) {
+    static double x[3 * ROWS], y[ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        x[3 * i] = i;
+        x[3 * i + 1] = i % 7;
+        x[3 * i + 2] = i % KINDS;
+        y[i] = i % KINDS;
+    }
+    static const char *const names[] = {"x", "y", "test/x", "test/y", "z"};
+    for (int k = 0; k < 5; k++) {
+        struct data_kit_set set = {
+            .name = names[k], .shape = {k > 1 && k < 4 ? 20 : ROWS}, .data = y};
+        if (k == 0 || k == 2) {
+            set.shape[1] = 3;
+            set.data = x;
+        } else if (k < 4) {
+            set.type = H5T_STD_I32LE;
+        }
+        if (k == 2 && tests) {
+            hid_t file = H5Fopen(run_kit_data, H5F_ACC_RDWR, H5P_DEFAULT);
+            hid_t group = H5Gcreate2(file, "test", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+            assert_true(file >= 0 && group >= 0 && H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+        }
+        if (tests || k < 2 || k == 4) {
+            data_kit_write(run_kit_data, k == 0, &set);
+        }
+    }
+}
+
+// Which samples are the bank, and which are asked about.
+static void which_samples(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    static const struct {
+        bool tests;
+        const char *pairs[3], *why;  // NULL: they are taken
+        uint64_t bank, queries;
+    } rows[] = {
+        {false, {"seed=0"}, NULL, 48, 12},  // a fifth
+        {false, {"validation_split=0.5"}, NULL, 30, 30},
+        {false, {"validation_split=0"}, NULL, 48, 12},
+        {true, {"seed=0"}, NULL, ROWS, 20},
+        {true, {"targets=y"}, NULL, 48, 12},
+        {true, {"inputs=x"}, NULL, 48, 12},
+        {false, {"targets=z"}, " has no classes 'z'; `targets` names others", 0, 0},
+        {false, {"targets=none"}, " has no classes 'none'; `targets` names others", 0, 0},
+    };
+    write_sets(false);
+    struct grt_config c = run_kit_config("run", PAIRS("epochs=1", "hidden=8", "depth=2")), use;
+    struct run_kit_watch w = {0};
+    assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
+    struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
+    assert_non_null(model);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct grt_features_of of;
+        write_sets(rows[i].tests);
+        grt_config_init(&use);
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, run_kit_data));
+        assert_true(grt_config_override(&use, rows[i].pairs[0]));
+        assert_int_equal(grt_features_labelled(&use), !rows[i].why);
+        const struct grt_features_desc desc = {.model = model, .config = &use, .pixels = true};
+        if (rows[i].why) {
+            TEST_REFUSED(grt_features_take(test.dev, &desc, &of), GRT_BAD_DATA, rows[i].why);
+            continue;
+        }
+        assert_true(grt_features_take(test.dev, &desc, &of));
+        assert_true(of.bank.rows == rows[i].bank && of.queries.rows == rows[i].queries);
+        assert_true(of.bank_x.rows == rows[i].bank && of.queries_x.rows == rows[i].queries);
+        assert_true(of.bank.width == 8 && of.queries.width == 8 && of.bank_x.width == 3);
+        // Samples lie beside their classes, each once.
+        uint32_t seen[ROWS] = {0};
+        for (uint64_t k = 0; k < of.bank.rows; k++) {
+            seen[(uint32_t)of.bank_x.x[3 * k]]++;
+            assert_int_equal(of.bank.classes[k], (uint32_t)of.bank_x.x[3 * k + 2]);
+            assert_int_equal(of.bank_x.classes[k], of.bank.classes[k]);
+        }
+        for (uint64_t k = 0; k < of.queries.rows; k++) {
+            seen[(uint32_t)of.queries_x.x[3 * k]]++;
+            assert_int_equal(of.queries.classes[k], (uint32_t)of.queries_x.x[3 * k + 2]);
+        }
+        for (uint32_t k = 0; k < ROWS; k++) {
+            assert_int_equal(seen[k], rows[i].bank == ROWS && k < 20 ? 2 : 1);
+        }
+        grt_features_of_finish(&of);
+        assert_true(of.bank.x == NULL && of.queries_x.rows == 0);
+    }
+    // All samples as numbers, with classes where there are some.
+    for (int classes = 0; classes < 2; classes++) {
+        grt_config_init(&use);
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, run_kit_data));
+        assert_true(classes || grt_config_override(&use, "targets=z"));
+        struct grt_archive *a = grt_features_archive(test.dev, model, &use, NULL);
+        assert_non_null(a);
+        const struct grt_archive_tensor *t = grt_archive_find(a, "embedding");
+        assert_true(t && t->rank == 2 && t->shape[0] == ROWS && t->shape[1] == 8);
+        t = grt_archive_find(a, "class");
+        assert_int_equal(t != NULL, classes);
+        for (uint32_t k = 0; t && k < ROWS; k++) {
+            assert_int_equal(((const uint32_t *)t->data)[k], k % KINDS);
+        }
+        grt_archive_destroy(&a);
+    }
+    grt_config_init(&use);
+    assert_true(grt_config_set(&use, GRT_CONFIG_DATA, "a.csv"));
+    assert_false(grt_features_labelled(&use) || grt_features_labelled(NULL));
+    struct grt_features_of of;
+    TEST_REFUSED(grt_features_take(
+                     test.dev, &(struct grt_features_desc){.model = model, .config = &use}, &of),
+                 GRT_BAD_DATA,
+                 "a.csv: its classes have no name here: `gpurt data import` makes HDF5 of it, and "
+                 "a .npz has x and y");
+    TEST_REFUSED(grt_features_take(test.dev, &(struct grt_features_desc){.config = &use}, &of),
+                 GRT_INVALID, "a device, a model and a config are wanted");
+    TEST_REFUSED(grt_features_archive(test.dev, NULL, &use, NULL), GRT_INVALID, "are wanted");
+    grt_archive_destroy(&model);
+    run_kit_end();
+}
+
+static const struct CMUnitTest cases[] = {REF_CASE(mistakes), REF_CASE(no_judgement),
+                                          REF_CASE(which_samples)};
 TEST_SUITE(judged, false, cases);
