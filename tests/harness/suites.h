@@ -33,6 +33,7 @@
     X(kept, H)                                                                                     \
     X(judged, H)                                                                                   \
     X(recalled, H)                                                                                 \
+    X(validated, H)                                                                                \
     X(goes, H)                                                                                     \
     X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \
