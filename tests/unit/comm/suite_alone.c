@@ -23,7 +23,8 @@ struct others {
     char says[512];  // that instead
     size_t says_bytes;
     uint32_t exchanges;
-    bool fails;  // exchanges cannot be begun
+    uint64_t own;  // the first word that this one has told
+    bool fails;    // exchanges cannot be begun
 };
 
 static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRANSPORT_WHY]) {
@@ -37,6 +38,7 @@ static bool start(void *self, uint32_t *rank, uint32_t *ranks, char why[GRT_TRAN
 static bool gather(void *self, void *all, size_t each) {
     struct others *o = self;
     o->exchanges++;
+    memcpy(&o->own, (const char *)all + o->rank * each, each < 8 ? each : 8);
     for (uint32_t r = 0; r < RANKS; r++) {
         if (r != o->rank) {
             memcpy((char *)all + r * each, (char *)all + o->rank * each, each);
@@ -126,6 +128,30 @@ static void words_of_agreements(void **state) {
         grt_comm_end(&comm, true);
         assert_null(comm);
     }
+}
+
+// Numbers are told by one: any difference is another, also of signs that would cancel out, of the
+// last bytes and of the length.
+static void digests(void **state) {
+    (void)state;
+    static const float rows[][5] = {{1, 2, 3, 4, 5},   {1, -2, 3, 4, 5},  {1, -2, 3, -4, 5},
+                                    {-1, 2, -3, 4, 5}, {2, 1, 3, 4, 5},   {3, 4, 1, 2, 5},
+                                    {1, 2, 3, 4, -5},  {1, -2, 3, 4, -5}, {1, 2, 3, 5, 4}};
+    enum { COUNT = sizeof rows / sizeof *rows };
+    uint64_t told[COUNT + 2];
+    struct others o = {.rank = 0, .odd = RANKS};
+    struct grt_comm *comm = meet(&o);
+    for (size_t i = 0; i < COUNT + 2; i++) {
+        size_t bytes = i < COUNT ? sizeof rows[0] : sizeof rows[0] - 1 - (i - COUNT) * 7;
+        assert_true(grt_comm_same(comm, "weights", 1, rows[i < COUNT ? i : 0], bytes));
+        told[i] = o.own;
+        assert_true(grt_comm_same(comm, "weights", 1, rows[i < COUNT ? i : 0], bytes));
+        assert_true(told[i] == o.own);
+        for (size_t k = 0; k < i; k++) {
+            assert_true(told[k] != told[i]);
+        }
+    }
+    grt_comm_end(&comm, true);
 }
 
 // All must be good: who is not has said why itself.
@@ -332,7 +358,12 @@ static void teams(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(words_of_agreements), TEST_CASE(all_must), TEST_CASE(nobody_else), TEST_CASE(leaves),
-    TEST_CASE(processes),           TEST_CASE(teams),
+    TEST_CASE(words_of_agreements),
+    TEST_CASE(all_must),
+    TEST_CASE(digests),
+    TEST_CASE(nobody_else),
+    TEST_CASE(leaves),
+    TEST_CASE(processes),
+    TEST_CASE(teams),
 };
 TEST_SUITE(alone, false, cases);

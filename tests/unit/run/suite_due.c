@@ -468,6 +468,85 @@ static void tried_first(void **state) {
     toy_leave();
 }
 
+// What a run owed is kept when it goes on, though no step follows.
+static void owed_at_the_end(void **state) {
+    (void)state;
+    toy_enter();
+    struct grt_run_desc desc = {.dir = toy_path("owed"), .limits = {.patience = 9}};
+    const struct grt_run_start start = {.steps = 6, .evaluate_every = 3};
+    struct toy first = {.stop_at = 6, .ahead = 1}, rest = {0}, last = {0};
+    toy_rise(&first);
+    toy_rise(&rest);
+    assert_int_equal(toy_go(&first, desc, start), GRT_ENDED_SIGNAL);
+    assert_true(first.evaluated[3] == 1 && first.evaluated[6] == 0);
+    desc.resume = true;
+    assert_int_equal(toy_go(&rest, desc, start), GRT_ENDED_ITERATIONS);
+    assert_int_equal(rest.evaluated[6], 1);
+    struct grt_archive *a = grt_checkpoint_newest(desc.dir);
+    assert_non_null(a);
+    assert_int_equal(grt_archive_whole(a, "best_step", 0), 6);
+    assert_int_equal(grt_archive_whole(a, "evaluated", 0), 6);
+    assert_int_equal(grt_archive_whole(a, "patience_judged", 0), 6);
+    assert_true(grt_archive_real(a, "patience_score", 0) == 6);
+    grt_archive_destroy(&a);
+    assert_int_equal(toy_go(&last, desc, start), GRT_ENDED_ITERATIONS);
+    assert_int_equal(last.evaluated[6], 0);
+    toy_leave();
+}
+
+static bool save_but_4(void *self, const struct grt_run *run, struct grt_archive *archive) {
+    return grt_run_info(run).step == 4 ? grt_fail(GRT_NO_MEMORY, "no memory at 4")
+                                       : toy_trainer.save(self, run, archive);
+}
+
+// A best one that could not be made fails the run, unless a better one is made behind it.
+static void best_that_is_missing(void **state) {
+    (void)state;
+    toy_enter();
+    for (int better = 0; better < 2; better++) {
+        struct grt_trainer trainer = toy_trainer;
+        trainer.save = save_but_4;
+        struct toy t = {.trainer = &trainer, .scores = {[2] = 1, [4] = 5, [6] = better ? 9 : 3}};
+        test_log.quiet = true;
+        test_log.expected++;
+        assert_int_equal(
+            toy_go(&t, (struct grt_run_desc){.dir = toy_path(better ? "b" : "a"), .save_every = 6},
+                   (struct grt_run_start){.steps = 6, .evaluate_every = 2}),
+            better ? GRT_ENDED_ITERATIONS : GRT_ENDED_FAILED);
+        test_log.quiet = false;
+        assert_int_equal(t.best_step, better ? 6 : 4);
+    }
+    toy_leave();
+}
+
+// The best of an earlier run is moved once, however many better ones come. What a
+// process that is gone has left half written goes, what one that is there writes does not.
+static void moved_once(void **state) {
+    (void)state;
+    toy_enter();
+    const struct grt_run_start start = {.steps = 6, .evaluate_every = 1};
+    char own[64];
+    snprintf(own, sizeof own, "p.h5.%d.tmp", (int)getpid());
+    const char *const halves[] = {"p.h5.1073741822.tmp", own, "q.h5.1073741822.tmp"};
+    for (int i = 0; i < 3; i++) {
+        FILE *file = fopen(toy_path(halves[i]), "w");
+        assert_true(file && fclose(file) == 0);
+    }
+    for (int run = 0; run < 3; run++) {
+        struct toy t = {0};
+        toy_rise(&t);
+        assert_int_equal(
+            toy_go(&t, (struct grt_run_desc){.file = toy_path("p.h5"), .save_every = 1}, start),
+            GRT_ENDED_ITERATIONS);
+        assert_int_equal(files_of("p-best-earlier-*.h5"), run);
+        assert_int_equal(files_of("p-earlier-*.h5"), run);
+        assert_int_equal(toy_step_in(toy_path("p-best.h5")), 6);
+        assert_int_equal(files_of(halves[0]), 0);
+        assert_int_equal(files_of(halves[2]), 1);
+    }
+    toy_leave();
+}
+
 static void parts_of_ranks(void **state) {
     (void)state;
     static const struct {
@@ -491,9 +570,12 @@ static void parts_of_ranks(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(due_and_ahead), TEST_CASE(why_it_ends),           TEST_CASE(fields_of_rows),
-    TEST_CASE(where_it_was),  TEST_CASE(ends_of_steps),         TEST_CASE(newest_that_are_kept),
-    TEST_CASE(what_was_left), TEST_CASE(numbers_that_are_none), TEST_CASE(what_is_judged),
-    TEST_CASE(tried_first),   TEST_CASE(parts_of_ranks),
+    TEST_CASE(due_and_ahead),        TEST_CASE(why_it_ends),
+    TEST_CASE(fields_of_rows),       TEST_CASE(where_it_was),
+    TEST_CASE(ends_of_steps),        TEST_CASE(newest_that_are_kept),
+    TEST_CASE(what_was_left),        TEST_CASE(numbers_that_are_none),
+    TEST_CASE(what_is_judged),       TEST_CASE(tried_first),
+    TEST_CASE(parts_of_ranks),       TEST_CASE(owed_at_the_end),
+    TEST_CASE(best_that_is_missing), TEST_CASE(moved_once),
 };
 TEST_SUITE(due, false, cases);

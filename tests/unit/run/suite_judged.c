@@ -117,6 +117,108 @@ static void mistakes(void **state) {
         }
         grt_classified_destroy(&got);
         assert_null(got);
+        // Predictions, also of an image and its mirror image: the first pixel and the second.
+        for (int flips = 0; flips < 2; flips++) {
+            assert_true(grt_config_override(&use, flips ? "test_flips=true" : "batch_size=7"));
+            struct grt_archive *said = grt_predict(test.dev, model, &use, NULL);
+            assert_non_null(said);
+            assert_string_equal(grt_archive_text(said, "y_is", ""), "logits");
+            const float *out = grt_archive_find(said, "y")->data;
+            const float *shares = grt_archive_find(said, "probability")->data;
+            const uint32_t *kinds = grt_archive_find(said, "class")->data;
+            for (int i = 0; i < ROWS; i++) {
+                double z[2];
+                for (int k = 0; k < 2; k++) {
+                    z[k] = x[i * PIXELS + k];
+                    z[k] = normal ? (z[k] - mean) / sqrt(square) : z[k];
+                }
+                double logit = flips ? (z[0] + z[1]) / 2 : z[0];
+                assert_true(fabs((double)out[3 * i + 1] - logit) < 1e-4 && out[3 * i] == 0);
+                assert_int_equal(kinds[i], out[3 * i + 1] > 0);
+                assert_true(fabs((double)shares[3 * i + 1] - exp(logit) / (2 + exp(logit))) < 1e-4);
+            }
+            grt_archive_destroy(&said);
+        }
+        grt_archive_destroy(&model);
+    }
+    run_kit_end();
+}
+
+// What predictions are called, and what they have beside the numbers.
+static void forms_of_predictions(void **state) {
+    (void)state;
+    static double x[3 * ROWS], two[2 * ROWS], kinds[ROWS];
+    static const struct {
+        const char *pairs[4], *is;
+        uint64_t outputs;
+        bool shares;
+        const char *class_of;  // a tensor, or NULL
+        uint64_t first, count;
+    } rows[] = {
+        {{"targets=b"}, "values", 2, false, NULL, 0, 0},
+        {{"targets=b", "loss=bce"}, "logits", 2, true, NULL, 0, 0},
+        {{"targets=k"}, "logits", 3, true, "class", 0, 3},
+        {{"targets=b,k", "losses=mse,cross_entropy(3)"}, "mixed", 5, false, "class_2", 2, 3},
+        {{"targets=k,b", "losses=cross_entropy(3),l1"}, "mixed", 5, false, "class_1", 0, 3},
+    };
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (int i = 0; i < ROWS; i++) {
+        x[3 * i] = x[3 * i + 1] = (i % 11 - 5) / 5.0;
+        x[3 * i + 2] = i % 4 - 1.5;
+        two[2 * i] = i % 2;
+        two[2 * i + 1] = i % 3 == 0;
+        kinds[i] = i % KINDS;
+    }
+    data_kit_write(run_kit_data, true,
+                   &(struct data_kit_set){.name = "x", .shape = {ROWS, 3}, .data = x});
+    data_kit_write(run_kit_data, false,
+                   &(struct data_kit_set){.name = "b", .shape = {ROWS, 2}, .data = two});
+    data_kit_write(
+        run_kit_data, false,
+        &(struct data_kit_set){.name = "k", .type = H5T_STD_I32LE, .shape = {ROWS}, .data = kinds});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *pairs[5] = {"epochs=1"};
+        struct run_kit_watch w = {0};
+        struct grt_config use;
+        char dir[16];
+        memcpy(pairs + 1, rows[i].pairs, 3 * sizeof *pairs);
+        snprintf(dir, sizeof dir, "run%zu", i);
+        struct grt_config c = run_kit_config(dir, pairs);
+        assert_int_equal(run_kit_watched(&c, false, &w), GRT_ENDED_EPOCHS);
+        struct grt_archive *model = grt_checkpoint_newest(c.checkpoint_dir);
+        grt_config_init(&use);
+        assert_true(model && grt_config_set(&use, GRT_CONFIG_DATA, run_kit_data));
+        struct grt_archive *said = grt_predict(test.dev, model, &use, NULL);
+        assert_non_null(said);
+        uint64_t n = rows[i].outputs;
+        assert_string_equal(grt_archive_text(said, "y_is", ""), rows[i].is);
+        const struct grt_archive_tensor *y = grt_archive_find(said, "y");
+        assert_true(y && y->shape[0] == ROWS && y->shape[1] == n);
+        const struct grt_archive_tensor *p = grt_archive_find(said, "probability");
+        assert_int_equal(p != NULL, rows[i].shares);
+        assert_int_equal(said->tensor_count, 1 + rows[i].shares + (rows[i].class_of != NULL));
+        for (uint64_t r = 0; r < ROWS; r++) {
+            const float *out = (const float *)y->data + r * n;
+            double sum = 0;
+            for (uint64_t k = 0; k < n; k++) {
+                sum += exp((double)out[k]);
+            }
+            for (uint64_t k = 0; p && k < n; k++) {
+                double share =
+                    exp((double)out[k]) / (rows[i].class_of ? sum : 1 + exp((double)out[k]));
+                assert_true(fabs((double)((const float *)p->data)[r * n + k] - share) < 1e-6);
+            }
+            if (rows[i].class_of) {
+                uint32_t best = 0;
+                for (uint32_t k = 1; k < rows[i].count; k++) {
+                    best = out[rows[i].first + k] > out[rows[i].first + best] ? k : best;
+                }
+                const struct grt_archive_tensor *t = grt_archive_find(said, rows[i].class_of);
+                assert_true(t && t->dtype == GRT_U32 && t->rank == 1);
+                assert_int_equal(((const uint32_t *)t->data)[r], best);
+            }
+        }
+        grt_archive_destroy(&said);
         grt_archive_destroy(&model);
     }
     run_kit_end();
@@ -292,5 +394,5 @@ static void which_samples(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {REF_CASE(mistakes), REF_CASE(no_judgement),
-                                          REF_CASE(which_samples)};
+                                          REF_CASE(forms_of_predictions), REF_CASE(which_samples)};
 TEST_SUITE(judged, false, cases);

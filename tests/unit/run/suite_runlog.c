@@ -420,6 +420,7 @@ static void numbers_of_rows(void **state) {
     } rows[] = {{5, true, NULL},
                 {-5, true, NULL},
                 {0.1, false, NULL},
+                {0.123456789012, false, NULL},
                 {8999999999999999.0, true, NULL},
                 {9e15, false, NULL},
                 {-9e15, false, NULL},

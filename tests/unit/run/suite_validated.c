@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/supervised/supervised_parts.h"
+#include "gpurt/checkpoint.h"
+#include "gpurt/comm.h"
+#include "run/supervised/supervised_ranks.h"
 
 static char other[96];
 
@@ -112,7 +114,7 @@ static void images_of_two_files(void **state) {
             continue;
         }
         if (i < 4) {
-            char want[256];
+            char want[320];
             snprintf(want, sizeof want,
                      "%s: its samples have %u numbers and 1 targets, and those of %s 72 and 1",
                      other, (unsigned)(sides[i][0] * sides[i][1] * sides[i][2]), run_kit_data);
@@ -273,8 +275,136 @@ static void parts_of_an_evaluation(void **state) {
     grt_learner_destroy(&l);
 }
 
+// ---- and besides ----
+
+struct between {
+    double step[40], newest[40];  // of the log, and between its rows; 0: none
+    uint32_t notes;
+    char note[160];
+};
+
+static void keep_between(void *context, const struct grt_run_report *r) {
+    struct between *b = context;
+    bool told = r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_TRAIN;
+    if (told || r->news == GRT_RUN_NEWS_PROGRESS) {
+        (told ? b->step : b->newest)[r->step] = r->row->numbers[GRT_FIELD_LOSS];
+    }
+    if (r->news == GRT_RUN_NEWS_NOTE) {
+        b->notes++;
+        snprintf(b->note, sizeof b->note, "%.159s", r->text);
+    }
+}
+
+// Between the rows of the log progress has the loss of the newest step, and no mean.
+static void progress_between_rows(void **state) {
+    (void)state;
+    begin();
+    struct between of[2] = {{{0}}};
+    for (int i = 0; i < 2; i++) {
+        struct grt_config c =
+            run_kit_config(i ? "rare" : "each", PAIRS(i ? "log_interval=6" : "log_interval=1",
+                                                      "keep=2", "checkpoint_interval=2"));
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                                .config = &c,
+                                                                .lockstep = true,
+                                                                .report = keep_between,
+                                                                .context = &of[i]});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+    }
+    uint32_t found = 0;
+    for (int step = 1; step <= 34; step++) {
+        bool told = of[1].newest[step] != 0;
+        found += told;
+        assert_true(!told || of[1].newest[step] == of[0].step[step]);
+        assert_true(!told || (step % 6 != 0 && step % 17 != 0));
+        assert_true(of[0].newest[step] == 0);
+    }
+    assert_true(found >= 8);
+    // What validations left is no part of a checkpoint.
+    char dir[96];
+    snprintf(dir, sizeof dir, "%s/each", run_kit_folder);
+    struct grt_archive *a = grt_checkpoint_newest(dir);
+    assert_non_null(a);
+    struct grt_learn_state left;
+    memcpy(&left, grt_archive_find(a, "state/state")->data, sizeof left);
+    assert_true(left.eval_loss == 0 && left.eval_samples == 0 && left.eval_hits == 0);
+    assert_true(left.eval_near == 0 && left.cursor == 0 && left.epoch == 0 && left.steps == 34);
+    // From a file that is named, and not from the newest of the folder, nor with a word of it.
+    for (int full = 0; full < 2; full++) {
+        struct between b = {.notes = 0};
+        struct grt_config c = run_kit_config(full ? "rare" : "empty", PAIRS("epochs=3"));
+        assert_true(grt_archive_set_whole(a, "step", 17) && grt_archive_set_whole(a, "epoch", 1));
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                                .config = &c,
+                                                                .resume = true,
+                                                                .resume_from = a,
+                                                                .report = keep_between,
+                                                                .context = &b});
+        assert_non_null(run);
+        assert_int_equal(grt_run_info(grt_supervised_driver(run)).step, 17);
+        assert_int_equal(b.notes, 0);
+        grt_supervised_destroy(&run);
+    }
+    grt_archive_destroy(&a);
+    run_kit_end();
+}
+
+// Of one rank that shares nothing steps are those of ranks: its one micro-batch is cut as
+// `accumulate` says. Where samples weigh there is no noise to tell of.
+static void one_rank(void **state) {
+    (void)state;
+    begin();
+    write_numbers(run_kit_data, 40, 3, 0);
+    static double w[40];
+    for (int i = 0; i < 40; i++) {
+        w[i] = 1 + i % 2;
+    }
+    data_kit_write(run_kit_data, false,
+                   &(struct data_kit_set){.name = "w", .shape = {40}, .data = w});
+    struct grt_comm *alone = grt_comm_start(grt_comm_desc(.alone = true));
+    assert_non_null(alone);
+    static const struct {
+        const char *pairs[4];
+        uint32_t parts, leaf, accumulate;
+        bool weighted;
+    } rows[] = {
+        {{"batch_size=8", "accumulate=2"}, 1, 16, 2, false},
+        {{"batch_size=8", "accumulate=2", "micro_batches=2"}, 2, 8, 1, false},
+        {{"batch_size=8", "accumulate=2", "micro_batches=8"}, 8, 2, 1, false},
+        {{"batch_size=3", "accumulate=4", "micro_batches=2"}, 2, 6, 2, false},
+        {{"batch_size=4", "accumulate=3", "micro_batches=2"}, 2, 6, 2, false},
+        {{"batch_size=8", "sample_weights=w"}, 1, 8, 1, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *pairs[5] = {NULL};
+        memcpy(pairs, rows[i].pairs, sizeof rows[i].pairs);
+        struct grt_config c = run_kit_config("run", pairs);
+        struct grt_supervised *run = grt_supervised_create(
+            &(struct grt_supervised_desc){.dev = test.dev, .config = &c, .comm = alone});
+        assert_non_null(run);
+        struct grt_supervised_info info = grt_supervised_info(run);
+        assert_int_equal(info.micro_batches, rows[i].parts);
+        assert_int_equal(info.learner.batch, rows[i].leaf);
+        assert_int_equal(info.learner.accumulate, rows[i].accumulate);
+        assert_int_equal(info.step_rows, rows[i].parts * rows[i].leaf);
+        assert_int_equal(run->ranks->weighted, rows[i].weighted);
+        grt_supervised_destroy(&run);
+    }
+    grt_comm_end(&alone, true);
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
-    REF_CASE(both_files),           REF_CASE(images_of_two_files),    REF_CASE(memory_of_two_files),
-    REF_CASE(steps_without_weight), REF_CASE(parts_of_an_evaluation),
+    REF_CASE(both_files),
+    REF_CASE(images_of_two_files),
+    REF_CASE(memory_of_two_files),
+    REF_CASE(steps_without_weight),
+    REF_CASE(parts_of_an_evaluation),
+    REF_CASE(progress_between_rows),
+    REF_CASE(one_rank),
 };
 TEST_SUITE(validated, false, cases);
