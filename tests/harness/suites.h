@@ -20,6 +20,7 @@
     X(matches, H)                                                                                  \
     X(config, H)                                                                                   \
     X(settings, H)                                                                                 \
+    X(trees, H)                                                                                    \
     X(edges, H)                                                                                    \
     X(checkpoint, H)                                                                               \
     X(safetensors, H)                                                                              \
@@ -30,9 +31,19 @@
     X(scores, H)                                                                                   \
     X(limits, H)                                                                                   \
     X(run, H)                                                                                      \
+    X(due, H)                                                                                      \
+    X(begun, H)                                                                                    \
+    X(opened, H)                                                                                   \
+    X(asked, H)                                                                                    \
+    X(kept, H)                                                                                     \
+    X(judged, H)                                                                                   \
+    X(recalled, H)                                                                                 \
+    X(validated, H)                                                                                \
+    X(goes, H)                                                                                     \
     X(runranks, H)                                                                                 \
     X(ranks, H)                                                                                    \
     X(others, H)                                                                                   \
+    X(alone, H)                                                                                    \
     X(outlive, H)                                                                                  \
     X(behind, H)                                                                                   \
     X(shipped, H)                                                                                  \

@@ -142,6 +142,22 @@ static void effects(void **state) {
         {"growth_interval=100", "precision=f16", "precision=f32"},
         {"min_delta=0.1", "patience=3", "patience=0"},
         {"autotune_seconds=5", "autotune=true", "autotune=false"},
+        {"temperature=0.25", "loss=nt_xent", "loss=mse"},
+        {"projection=64", "loss=nt_xent", "loss=cross_entropy"},
+        {"accumulate_exact=true", "loss=nt_xent", "loss=l1"},
+        {"knn_every=3", "loss=nt_xent", "loss=bce"},
+        {"trust_coefficient=0.01", "optimizer=lars", "optimizer=sgd"},
+        {"momentum=0.9", "optimizer=lars", "optimizer=adamw"},
+        {"nesterov=true", "optimizer=lars", "optimizer=adam"},
+        {"betas=0.9,0.95", "optimizer=adamw", "optimizer=lars"},
+        {"eps=1e-6", "optimizer=adam", "optimizer=lars"},
+        {"div_factor=10", "schedule=one_cycle", "schedule=cosine"},
+        {"final_div_factor=10", "schedule=one_cycle", "schedule=linear"},
+        {"min_learning_rate=1e-5", "schedule=plateau", "schedule=one_cycle"},
+        {"plateau_factor=0.5", "schedule=plateau", "schedule=cosine"},
+        {"plateau_patience=3", "schedule=plateau", "schedule=step"},
+        {"plateau_threshold=0.1", "schedule=plateau", "schedule=linear"},
+        {"plateau_cooldown=3", "schedule=plateau", "schedule=constant"},
     };
     static struct grt_config c;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

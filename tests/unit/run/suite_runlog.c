@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "gpurt/config.h"
 #include "gpurt/runlog.h"
 
 static void checksums(void **state) {
@@ -330,6 +331,144 @@ static void histograms(void **state) {
     assert_int_equal(system(command), 0);
 }
 
+static size_t read_file(const char *path, unsigned char *bytes, size_t most) {
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, most, file);
+    fclose(file);
+    return size;
+}
+
+// What was given is told with its type, but for paths, and how it ended.
+static void settings(void **state) {
+    (void)state;
+    for (int good = 0; good < 2; good++) {
+        char folder[] = "/tmp/gpurt-runlog-XXXXXX", path[512] = "", command[64];
+        static unsigned char bytes[8192];
+        assert_non_null(mkdtemp(folder));
+        static struct grt_config c;
+        grt_config_init(&c);
+        static const char *const pairs[] = {
+            "epochs=7",      "residual=true", "optimizer=adam",      "data=secret.h5",
+            "hidden=[8, 9]", "gamma=0.25",    "checkpoint_dir=here", "log=there.jsonl"};
+        for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+            assert_true(grt_config_override(&c, pairs[i]));
+        }
+        struct grt_runlog *log = grt_runlog_create(grt_runlog_desc(.tensorboard = folder));
+        assert_non_null(log);
+        grt_runlog_settings(log, &c);
+        grt_runlog_settings(log, NULL);
+        grt_runlog_ended(log, good);
+        grt_runlog_destroy(&log);
+        find_events(folder, path, sizeof path);
+        size_t size = read_file(path, bytes, sizeof bytes);
+        // A name, then its value: a number, a flag, a text.
+        static const struct {
+            const char *bytes;
+            size_t length;
+            bool there;
+        } parts[] = {
+            {"\x0a\x06"
+             "epochs\x12\x09\x11\0\0\0\0\0\0\x1c\x40",
+             19, true},
+            {"\x0a\x08"
+             "residual\x12\x02\x20\x01",
+             14, true},
+            {"\x0a\x09"
+             "optimizer\x12\x06\x1a\x04"
+             "adam",
+             19, true},
+            {"\x0a\x06"
+             "hidden\x12\x08\x1a\x06[8, 9]",
+             18, true},
+            {"\x0a\x05"
+             "gamma\x12\x09\x11\0\0\0\0\0\0\xd0\x3f",
+             18, true},
+            {"_hparams_/session_start_info", 28, true},
+            {"_hparams_/session_end_info", 26, true},
+            {"secret", 6, false},
+            {"checkpoint_dir", 14, false},
+            {"there.jsonl", 11, false},
+            {"learning_rate", 13, false},
+            {"\x22\x0b\x08\x01\x11", 5, true},
+            {"\x22\x0b\x08\x02\x11", 5, true},
+        };
+        for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+            bool there = parts[i].there;
+            there = i == 11 ? good : i == 12 ? !good : there;
+            if (has_bytes(bytes, size, (const unsigned char *)parts[i].bytes, parts[i].length) !=
+                there) {
+                fail_msg("part %zu", i);
+            }
+        }
+        snprintf(command, sizeof command, "rm -r %s", folder);
+        assert_int_equal(system(command), 0);
+    }
+    grt_runlog_settings(NULL, NULL);
+    grt_runlog_ended(NULL, true);
+    grt_runlog_histogram(NULL, 1, "n", NULL, 0);
+}
+
+// Numbers as JSON has them: whole ones as such as far as a double tells them, texts as they are.
+static void numbers_of_rows(void **state) {
+    (void)state;
+    char path[] = "/tmp/gpurt-runlog-XXXXXX";
+    static const struct {
+        double number;
+        bool whole;
+        const char *text;
+    } rows[] = {{5, true, NULL},
+                {-5, true, NULL},
+                {0.1, false, NULL},
+                {0.123456789012, false, NULL},
+                {8999999999999999.0, true, NULL},
+                {9e15, false, NULL},
+                {-9e15, false, NULL},
+                {1e300, false, NULL},
+                {INFINITY, false, "Infinity"},
+                {-INFINITY, false, "-Infinity"},
+                {NAN, false, "NaN"}};
+    int made = mkstemp(path);
+    assert_true(made >= 0 && close(made) == 0);
+    struct grt_runlog *log = grt_runlog_create(grt_runlog_desc(.jsonl = path));
+    assert_non_null(log);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        GRT_RUNLOG_ROW(log, "e", i, {.name = "n", .number = rows[i].number});
+    }
+    grt_runlog_destroy(&log);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char line[512];
+        assert_non_null(fgets(line, sizeof line, file));
+        json_t *row = json_loads(line, 0, NULL), *n = json_object_get(row, "n");
+        assert_non_null(row);
+        assert_int_equal(json_integer_value(json_object_get(row, "step")), i);
+        assert_string_equal(json_string_value(json_object_get(row, "event")), "e");
+        if (rows[i].text) {
+            assert_string_equal(json_string_value(n), rows[i].text);
+        } else {
+            assert_int_equal(json_is_integer(n), rows[i].whole);
+            assert_true(json_number_value(n) == rows[i].number);
+        }
+        json_decref(row);
+    }
+    fclose(file);
+    unlink(path);
+    // A folder that is not there yet is made, with those above it.
+    char folder[] = "/tmp/gpurt-runlog-XXXXXX", board[96], command[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(board, sizeof board, "%s/a/b/c/", folder);
+    assert_true(grt_runlog_check(&(struct grt_runlog_desc){.tensorboard = board}));
+    snprintf(board, sizeof board, "%s/new.jsonl", folder);
+    assert_true(grt_runlog_check(&(struct grt_runlog_desc){.jsonl = board}));
+    assert_int_equal(access(board, F_OK), -1);  // nothing is made
+    assert_true(grt_runlog_check(&(struct grt_runlog_desc){.jsonl = "", .tensorboard = ""}));
+    assert_true(grt_runlog_check(&(struct grt_runlog_desc){.jsonl = "some.jsonl"}));
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
 static void refusals(void **state) {
     (void)state;
     TEST_REFUSED(grt_runlog_create(grt_runlog_desc(.jsonl = "/nowhere/at/all")), GRT_NO_OUTPUT,
@@ -368,9 +507,7 @@ static void refusals(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(checksums),
-    TEST_CASE(rows),
-    TEST_CASE(histograms),
-    TEST_CASE(refusals),
+    TEST_CASE(checksums),       TEST_CASE(rows),     TEST_CASE(histograms), TEST_CASE(settings),
+    TEST_CASE(numbers_of_rows), TEST_CASE(refusals),
 };
 TEST_SUITE(runlog, false, cases);

@@ -80,6 +80,59 @@ static void classes(void **state) {
     assert_true(isnan(s.auc));
 }
 
+// A weight of three is a sample that is there three times; one of none is not there at all.
+static void weights(void **state) {
+    (void)state;
+    enum { ALL = 12, WIDTH = 2, KINDS = 3 };
+    static const uint32_t times[ALL] = {1, 0, 3, 2, 1, 1, 0, 2, 4, 1, 1, 2};
+    float y[ALL * KINDS], t[ALL * WIDTH], w[ALL];
+    float many_y[4 * ALL * KINDS], many_t[4 * ALL * WIDTH];
+    uint32_t truth[ALL], many_truth[4 * ALL], random = 777, count = 0;
+    for (int i = 0; i < ALL * KINDS; i++) {
+        y[i] = (float)(nearbyint(next(&random) * 2) / 2);
+    }
+    for (int i = 0; i < ALL * WIDTH; i++) {
+        t[i] = (float)next(&random);
+    }
+    for (uint32_t i = 0; i < ALL; i++) {
+        truth[i] = i % KINDS;
+        w[i] = 0.25f * (float)times[i];
+        for (uint32_t k = 0; k < times[i]; k++, count++) {
+            for (int c = 0; c < KINDS; c++) {
+                many_y[count * KINDS + (uint32_t)c] = y[i * KINDS + (uint32_t)c];
+            }
+            many_truth[count] = truth[i];
+        }
+    }
+    struct grt_scores a, b;
+    assert_true(grt_scores_classes(y, truth, w, ALL, KINDS, &a));
+    assert_true(grt_scores_classes(many_y, many_truth, NULL, count, KINDS, &b));
+    assert_true(a.samples == ALL && b.samples == count);
+    assert_true(near(a.accuracy, b.accuracy) && near(a.f1, b.f1) && near(a.auc, b.auc));
+    assert_true(a.accuracy > 0 && a.accuracy < 1 && a.auc > 0 && a.auc < 1);
+    count = 0;
+    for (uint32_t i = 0; i < ALL; i++) {
+        for (uint32_t k = 0; k < times[i]; k++, count++) {
+            for (uint32_t c = 0; c < WIDTH; c++) {
+                many_y[count * WIDTH + c] = y[i * WIDTH + c];
+                many_t[count * WIDTH + c] = t[i * WIDTH + c];
+            }
+        }
+    }
+    assert_true(grt_scores_numbers(y, t, w, ALL, WIDTH, &a));
+    assert_true(grt_scores_numbers(many_y, many_t, NULL, count, WIDTH, &b));
+    assert_true(near(a.mae, b.mae) && near(a.mse, b.mse) && near(a.r2, b.r2) && a.mae > 0);
+    // Of logits that are very large nothing is lost; the last of the classes is one too.
+    const float large[6] = {1000, 0, 0, 0, 0, 1000};
+    const uint32_t ends[2] = {0, 2};
+    assert_true(grt_scores_classes(large, ends, NULL, 2, 3, &a));
+    assert_true(a.accuracy == 1 && a.f1 == 1 && a.auc == 1);
+    TEST_REFUSED(grt_scores_classes(large, ends, NULL, 2, 2, &a), GRT_INVALID, "class 2 of 2");
+    TEST_REFUSED(grt_scores_classes(large, ends, NULL, 0, 3, &a), GRT_INVALID, "and samples");
+    TEST_REFUSED(grt_scores_numbers(y, t, NULL, 2, 0, &a), GRT_INVALID,
+                 "scores want numbers, targets and samples");
+}
+
 static void refused(void **state) {
     (void)state;
     const float y[2] = {1, 2};
@@ -99,5 +152,5 @@ static void refused(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(numbers), TEST_CASE(classes),
-                                          TEST_CASE(refused)};
+                                          TEST_CASE(weights), TEST_CASE(refused)};
 TEST_SUITE(scores, false, cases);
