@@ -14,6 +14,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
+static void append(char *text, const char *part) {
+    sprintf(text + strlen(text), "%s", part);
+}
+
 // ---- by name ----
 
 static void those_that_are_built_in(void **state) {
@@ -170,11 +174,11 @@ static char *slider(const char *front, int without) {
                                    {"ENV_ACT ", "#define ENV_ACT 2\n"},
                                    {"ENV_STATE", "#define ENV_STATE(F) F(0, x) F(1, v)\n"}};
     for (int i = 0; i < 3; i++) {
-        strcat(text, strstr(front, rest[i][0]) ? "" : rest[i][1]);
+        append(text, strstr(front, rest[i][0]) ? "" : rest[i][1]);
     }
-    strcat(text, "#include \"env/state.k\"\n");
+    append(text, "#include \"env/state.k\"\n");
     for (int i = 0; i < 6; i++) {
-        strcat(text, i == without ? "" : functions[i]);
+        append(text, i == without ? "" : functions[i]);
     }
     return text;
 }
@@ -343,7 +347,7 @@ static const struct grt_env_info *open_team(const char *sizes, uint32_t without)
     char *text = test_alloc(16384);
     sprintf(text, "#define ENV team\n%s#include \"env/world.k\"\n", sizes);
     for (size_t i = 0; i < COUNT(world_functions); i++) {
-        strcat(text, without >> i & 1 ? "" : world_functions[i]);
+        append(text, without >> i & 1 ? "" : world_functions[i]);
     }
     const struct grt_env_info *env = worlds_env("team", text);
     free(text);
@@ -395,7 +399,7 @@ static void what_a_world_says(void **state) {
         0);
     assert_non_null(env);
     const struct grt_env_world *w = env->world;
-    assert_true(w && env->state == 0 && env->phases == 3 && env->length == 9 && env->dt == 0.5f);
+    assert_true(env->state == 0 && env->phases == 3 && env->length == 9 && env->dt == 0.5f);
     assert_true(w->settings[0].whole && !w->settings[1].whole);
     assert_string_equal(w->settings[0].name, "cells");
     assert_string_equal(w->settings[1].name, "gain");
@@ -423,7 +427,7 @@ static const struct grt_env_info *open_list(const char *list, const char *row, u
     for (uint32_t i = 0; i < count; i++) {
         sprintf(sizes + strlen(sizes), row, i);
     }
-    strcat(sizes, "\n");
+    append(sizes, "\n");
     const struct grt_env_info *env = open_team(sizes, 0);
     free(sizes);
     return env;

@@ -143,7 +143,7 @@ static void sums_over_many_rows(void **state) {
     struct grt_ppo_team *team =
         grt_ppo_team_create(grt_ppo_team_desc(.learners = halves, .count = 2));
     assert_non_null(team);
-    struct grt_ppo_report got, want;
+    struct grt_ppo_report got = {0}, want = {0};
     assert_true(grt_ppo_team_iterate(team, &got) && grt_ppo_iterate(whole, &want));
     const double pairs[][2] = {{got.rows, want.rows},
                                {got.episodes, want.episodes},
