@@ -242,6 +242,12 @@ static void whose_keys(void **state) {
     assert_true(c->batch_size == 5 && c->num_workers == 3 && task.info.y_width == 0);
     assert_int_equal(task.learner.precision, GRT_F32);
     grt_task_close(&task);
+    // Without numbers to normalise by nothing is.
+    struct grt_archive *plain = archive_of("normalize: true\n" NETWORK, 4, 0, 0, 0, 1);
+    assert_true(grt_task_open_trained(&task, plain, &use, grt_dev_profile(test.dev), true));
+    assert_true(!c->normalize && !task.info.mean);
+    grt_task_close(&task);
+    grt_archive_destroy(&plain);
     // Half a normaliser is damaged, and no config is no network.
     const float one[4] = {1, 1, 1, 1};
     assert_true(grt_archive_add(a, "data/mean", GRT_F32, 1, (const uint64_t[]){4}, one));
