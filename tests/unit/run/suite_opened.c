@@ -182,8 +182,14 @@ static void batches(void **state) {
         assert_int_equal(task.config.num_workers, 2);
         assert_int_equal(task.learner.views, 2);
         assert_int_equal(task.learner.outputs, 128);
+        assert_true(task.learner.temperature == 0.5f && !task.learner.exact);
         grt_task_close(&task);
     }
+    assert_true(opens(PAIRS("loss=nt_xent", "temperature=0.25", "accumulate_exact=true", "seed=7",
+                            "projection=9,5")));
+    assert_true(task.learner.temperature == 0.25f && task.learner.exact);
+    assert_true(task.learner.seed == 7 && task.learner.outputs == 5);
+    grt_task_close(&task);
     run_kit_end();
 }
 
