@@ -52,8 +52,7 @@ bool talk_stopped(void) {
 
 void talk_resume(void) {}
 
-void talk_init(void) {
-}
+void talk_init(void) {}
 
 void talk_set_level(int level) {
     (void)level;

@@ -336,6 +336,44 @@ static void bad_runs(void **state) {
     assert_true(players[0].good && players[1].good);
 }
 
+// Subtrees whose numbers are how many leaves they have.
+static bool sums_to(struct grt_comm *comm, const uint32_t *leaves, const float *sizes,
+                    uint32_t count, float all) {
+    float numbers[4 * COUNT], sum[COUNT];
+    for (uint32_t i = 0; i < count * COUNT; i++) {
+        numbers[i] = sizes[i / COUNT];
+    }
+    bool good = leaves ? grt_comm_sum_runs(comm, leaves, numbers, sum, COUNT)
+                       : grt_comm_sum(comm, numbers, sum, COUNT);
+    for (uint32_t i = 0; good && i < COUNT; i++) {
+        good = sum[i] == all;
+    }
+    return good;
+}
+
+static void add_in_turn(struct player *p, struct grt_comm *comm) {
+    static const uint32_t five[] = {5, 3}, six[] = {6, 2};
+    bool first = grt_comm_rank(comm) == 0;
+    p->good = true;
+    for (int i = 0; i < 2; i++) {
+        p->good = p->good && sums_to(comm, five, first ? (float[]){4, 1} : (float[]){1, 2}, 2, 8) &&
+                  sums_to(comm, NULL, (float[]){1}, 1, 2) &&
+                  sums_to(comm, six, first ? (float[]){4, 2} : (float[]){2}, first ? 2 : 1, 8);
+    }
+}
+
+// One deal after another: each sum is of its own.
+static void deals_in_turn(void **state) {
+    struct player players[MOST];
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        messages = way;
+        play(players, 2, add_in_turn);
+        assert_true(players[0].good && players[1].good);
+    }
+    messages = false;
+}
+
 // ---- shared memory ----
 
 // Whether rank 0 of two opens what these keys name.
@@ -486,7 +524,8 @@ static void silence(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(sums),    TEST_CASE(many_sums), TEST_CASE(agreements), TEST_CASE(votes),
-    TEST_CASE(windows), TEST_CASE(silence),   TEST_CASE(runs),       TEST_CASE(bad_runs),
+    TEST_CASE(sums),  TEST_CASE(many_sums), TEST_CASE(agreements),
+    TEST_CASE(votes), TEST_CASE(windows),   TEST_CASE(silence),
+    TEST_CASE(runs),  TEST_CASE(bad_runs),  TEST_CASE(deals_in_turn),
 };
 TEST_SUITE(ranks, false, cases);

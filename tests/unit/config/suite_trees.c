@@ -200,6 +200,15 @@ static void given(void **state) {
     assert_true(other.seed == 9 && grt_config_given(&other, GRT_CONFIG_SEED));
     assert_string_equal(other.places[GRT_CONFIG_SEED].name, "seed");
     assert_false(grt_config_given(&other, GRT_CONFIG_LEARNING_RATE));
+    // A list of layers and a kind of model are one thing: the later stands, of the other nothing.
+    grt_config_init(&other);
+    assert_true(grt_config_override(&other, "model=large") &&
+                grt_config_override(&other, "model=[relu]"));
+    assert_string_equal(other.model, "mlp");
+    assert_false(grt_config_given(&other, GRT_CONFIG_MODEL));
+    assert_true(grt_config_override(&other, "model=small"));
+    assert_string_equal(other.network.text, "");
+    assert_string_equal(other.model, "small");
     // What the command line says later has no place in the file.
     grt_config_where(&c, GRT_CONFIG_LEARNING_RATE, where);
     assert_string_equal(where, "");

@@ -109,6 +109,14 @@ static void groups(void **state) {
     assert_true(grt_task_optimizer(&c, &d));
     assert_string_equal(d.groups[0].where, "net.yaml:3:15: ");
     assert_true(d.groups[0].lr == 0.25 && d.groups[0].own_lr && d.group_count == 1);
+    // Rates of groups follow the batch as that of all does.
+    for (int root = 0; root < 2; root++) {
+        assert_true(reads(&c,
+                          PAIRS("groups=[{match: a, lr: 0.5}]", "batch_size=512", "accumulate=2",
+                                "base_batch_size=256", root ? "lr_rule=sqrt" : "lr_rule=none"),
+                          &d));
+        assert_true(fabs(d.groups[0].lr - (root ? 1 : 0.5)) < 1e-12);
+    }
     // Sixteen names and a group are one too many.
     assert_true(reads(&c, PAIRS("freeze=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p"), &d));
     assert_int_equal(d.group_count, 16);

@@ -250,6 +250,23 @@ static void heads(void **state) {
                                 "are over a micro-batch");
     assert_int_equal(grt_supervised_info(run).micro_batches, 0);
     grt_supervised_destroy(&run);
+    c = run_kit_config("run", PAIRS("sync_batch_norm=true", "micro_batches=2"));
+    run = run_kit_create(&c, false, &w);
+    assert_true(run && !grt_supervised_info(run).learner.sync_norms);
+    grt_supervised_destroy(&run);
+    // Samples that are told apart from those of a batch, or of all of a step, in micro-batches.
+    for (int exact = 0; exact < 2; exact++) {
+        c = run_kit_config("run",
+                           PAIRS("loss=nt_xent", "batch_size=8", "accumulate=2", "micro_batches=4",
+                                 exact ? "accumulate_exact=true" : "seed=0"));
+        run = run_kit_create(&c, false, &w);
+        assert_non_null(run);
+        info = grt_supervised_info(run);
+        const struct grt_whole *all = &info.learner.whole;
+        assert_true(all->samples == 16 && all->batch == (exact ? 16 : 8));
+        assert_true(all->first == 0 && all->own == 16 && !info.learner.exact);
+        grt_supervised_destroy(&run);
+    }
     // By speed one rank has four.
     c = run_kit_config("run", PAIRS("rank_shares=speed"));
     run = run_kit_create(&c, false, &w);

@@ -111,6 +111,7 @@ static void why_it_ends(void **state) {
     // Seconds of this process and of those before.
     run.spent = 40;
     assert_true(run_seconds(&run) >= 43 && run_seconds(&run) < 50);
+    assert_true(grt_run_info(&run).seconds >= 3 && grt_run_info(&run).seconds < 10);
     run.began = 0;
     assert_true(run_seconds(&run) == 40);
 }

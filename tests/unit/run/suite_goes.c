@@ -457,6 +457,20 @@ static void other_checkpoints(void **state) {
         grt_archive_destroy(&a);
         grt_supervised_destroy(&run);
     }
+    // The best by something else is none, nor is what was waited for it.
+    for (int same = 0; same < 2; same++) {
+        struct grt_config by = run_kit_config("run", NULL);
+        struct grt_supervised *r = saved_run(&by, false, &a);
+        assert_true(grt_archive_set_text(a, "best_metric", same ? "loss" : "accuracy"));
+        place = (struct grt_run_place){.any_best = true,
+                                       .best_score = -1,
+                                       .patience = {.waited = 3, .score = -1, .any = true}};
+        assert_true(supervised_load(r, grt_supervised_driver(r), a, &place));
+        assert_true(place.any_best == same && place.patience.any == same);
+        assert_int_equal(place.patience.waited, same ? 3 : 0);
+        grt_archive_destroy(&a);
+        grt_supervised_destroy(&r);
+    }
     // Without the schedule a plateau is forgotten, and what roll-backs left is kept.
     struct grt_config c = run_kit_config("run", PAIRS("schedule=constant"));
     struct grt_supervised *run = saved_run(&c, false, &a);

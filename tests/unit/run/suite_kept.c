@@ -242,6 +242,12 @@ static void whose_keys(void **state) {
     assert_true(c->batch_size == 5 && c->num_workers == 3 && task.info.y_width == 0);
     assert_int_equal(task.learner.precision, GRT_F32);
     grt_task_close(&task);
+    // Without numbers to normalise by nothing is.
+    struct grt_archive *plain = archive_of("normalize: true\n" NETWORK, 4, 0, 0, 0, 1);
+    assert_true(grt_task_open_trained(&task, plain, &use, grt_dev_profile(test.dev), true));
+    assert_true(!c->normalize && !task.info.mean);
+    grt_task_close(&task);
+    grt_archive_destroy(&plain);
     // Half a normaliser is damaged, and no config is no network.
     const float one[4] = {1, 1, 1, 1};
     assert_true(grt_archive_add(a, "data/mean", GRT_F32, 1, (const uint64_t[]){4}, one));
@@ -276,6 +282,42 @@ static void whose_keys(void **state) {
     assert_true(grt_task_open_trained(&task, a, &use, grt_dev_profile(test.dev), true));
     grt_task_close(&task);
     grt_archive_destroy(&a);
+    run_kit_end();
+}
+
+// A table whose classes are words, and a network that knows them by their names, or by numbers.
+static void words_as_classes(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    char path[96], want[256];
+    snprintf(path, sizeof path, "%s/t.csv", run_kit_folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "a,kind\n1,dove\n2,gull\n3,dove\n4,crow\n");
+    fclose(file);
+    for (int named = 0; named < 2; named++) {
+        struct grt_archive *a =
+            archive_of("hidden: 8\ndepth: 1\nloss: cross_entropy\n", 1, 0, 0, 3, 3);
+        struct grt_config use;
+        grt_config_init(&use);
+        assert_true(grt_config_set(&use, GRT_CONFIG_DATA, path));
+        assert_true(grt_archive_set_text(a, "columns", "a") &&
+                    grt_archive_set_text(a, "target_columns", "kind") &&
+                    (!named || grt_archive_set_text(a, "class_names", "crow\ndove\ngull")));
+        if (named) {
+            assert_true(grt_task_open_trained(&task, a, &use, grt_dev_profile(test.dev), true));
+            assert_int_equal(task.info.classes, 3);
+            grt_task_close(&task);
+        } else {
+            snprintf(want, sizeof want,
+                     "%s: its classes are words, and the network knows classes by numbers alone: "
+                     "write those into the table",
+                     path);
+            TEST_REFUSED(grt_task_open_trained(&task, a, &use, grt_dev_profile(test.dev), true),
+                         GRT_BAD_DATA, want);
+        }
+        grt_archive_destroy(&a);
+    }
     run_kit_end();
 }
 
@@ -485,6 +527,6 @@ static void not_exported(void **state) {
 static const struct CMUnitTest cases[] = {
     TEST_CASE(without_data), REF_CASE(means),         REF_CASE(other_shapes),
     REF_CASE(whose_keys),    TEST_CASE(goes_on),      TEST_CASE(networks_taken),
-    REF_CASE(begins_with),   TEST_CASE(not_exported),
+    REF_CASE(begins_with),   TEST_CASE(not_exported), REF_CASE(words_as_classes),
 };
 TEST_SUITE(kept, false, cases);

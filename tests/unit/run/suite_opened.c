@@ -182,8 +182,14 @@ static void batches(void **state) {
         assert_int_equal(task.config.num_workers, 2);
         assert_int_equal(task.learner.views, 2);
         assert_int_equal(task.learner.outputs, 128);
+        assert_true(task.learner.temperature == 0.5f && !task.learner.exact);
         grt_task_close(&task);
     }
+    assert_true(opens(PAIRS("loss=nt_xent", "temperature=0.25", "accumulate_exact=true", "seed=7",
+                            "projection=9,5")));
+    assert_true(task.learner.temperature == 0.25f && task.learner.exact);
+    assert_true(task.learner.seed == 7 && task.learner.outputs == 5);
+    grt_task_close(&task);
     run_kit_end();
 }
 
@@ -217,6 +223,55 @@ static void transforms(void **state) {
     assert_true(opens(PAIRS("model=[flatten, {linear: out}]")));
     assert_string_equal(task.config.transform.text, "");
     grt_task_close(&task);
+    run_kit_end();
+}
+
+// How rows are read arrives: batches ahead, and which rows an epoch has.
+static void ways_of_reading(void **state) {
+    (void)state;
+    static double x[60 * 3], y[60];
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (int i = 0; i < 60; i++) {
+        x[3 * i] = y[i] = i;
+    }
+    data_kit_write(run_kit_data, true,
+                   &(struct data_kit_set){.name = "x", .shape = {60, 3}, .data = x});
+    data_kit_write(run_kit_data, false,
+                   &(struct data_kit_set){.name = "y", .shape = {60}, .data = y});
+    static const struct {
+        const char *pairs[4];
+        uint64_t rows, batches, more;  // slots besides those of the first row
+    } rows[] = {
+        {{"num_workers=2", "prefetch_factor=2"}, 54, 14, 0},
+        {{"num_workers=2", "prefetch_factor=5"}, 54, 14, 6},
+        {{"num_workers=3", "prefetch_factor=2"}, 54, 14, 2},
+        {{"num_workers=2", "prefetch_factor=2", "drop_last=true"}, 52, 13, 0},
+        {{"num_workers=2", "prefetch_factor=2", "limit_train_batches=3"}, 12, 3, 0},
+        {{"num_workers=2", "prefetch_factor=2", "overfit_batches=2"}, 8, 2, 0},
+    };
+    uint32_t slots = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *pairs[7] = {"batch_size=4", "validation_split=0.1", "cache=none"};
+        memcpy(pairs + 3, rows[i].pairs, 3 * sizeof *pairs);
+        assert_true(opens(pairs));
+        struct grt_loader *l = grt_task_loader(&task, test.dev, GRT_PART_TRAIN, 2, NULL);
+        assert_non_null(l);
+        struct grt_loader_info info = grt_loader_info(l);
+        slots = i == 0 ? info.slots : slots;
+        assert_int_equal(info.rows, rows[i].rows);
+        assert_int_equal(info.batches_per_epoch, rows[i].batches);
+        if (info.slots != slots + rows[i].more) {
+            fail_msg("row %zu: %u places, %u in the first", i, info.slots, slots);
+        }
+        grt_loader_destroy(&l);
+        // Of a validation all rows, whatever an epoch has.
+        l = grt_task_loader(&task, test.dev, GRT_PART_VALIDATION, 2, NULL);
+        assert_non_null(l);
+        assert_int_equal(grt_loader_info(l).rows, 6);
+        assert_int_equal(grt_loader_info(l).batches_per_epoch, 2);
+        grt_loader_destroy(&l);
+        grt_task_close(&task);
+    }
     run_kit_end();
 }
 
@@ -365,7 +420,7 @@ static void several_losses(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    REF_CASE(models),     REF_CASE(losses_by_targets), REF_CASE(batches),
-    REF_CASE(transforms), REF_CASE(refused),           REF_CASE(several_losses),
+    REF_CASE(models),  REF_CASE(losses_by_targets), REF_CASE(batches),         REF_CASE(transforms),
+    REF_CASE(refused), REF_CASE(several_losses),    REF_CASE(ways_of_reading),
 };
 TEST_SUITE(opened, false, cases);
