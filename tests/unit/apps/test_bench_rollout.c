@@ -23,6 +23,8 @@ static struct {
     uint32_t most_envs;     // of what can
     bool stops;
     struct grt_es_sizes sizes;
+    bool varies;  // iterations take once, twice and three times as long
+    uint32_t turns;
 } es;
 
 struct grt_es_sizes grt_es_sizes(const struct grt_profile *profile,
@@ -61,6 +63,7 @@ bool grt_es_iterate(struct grt_es *e, struct grt_es_report *report) {
     double steps = 2.0 * d->num_dirs * d->num_envs * d->episode_length;
     // Few at once take as long as all.
     double seconds = steps / es.rate * d->num_dirs / d->dir_chunk;
+    seconds *= es.varies ? 1 + es.turns++ % 3 : 1;
     *report = (struct grt_es_report){.steps = steps * (1 - es.lost),
                                      .seconds = seconds,
                                      .busy = es.busy * seconds,
@@ -233,6 +236,27 @@ static void two_settings(void **state) {
     }
     assert_false(made_known(0, "speedup"));
     NUMBER(1, "speedup", 2);
+}
+
+// Of three samples the one between; the device's share is of all of them.
+static void middle(void **state) {
+    (void)state;
+    es.varies = true;
+    assert_int_equal(made_run(cmd_bench, "bench rollout --env cartpole --num-envs 4,5" QUICK), 0);
+    for (size_t i = 0; i < 2; i++) {
+        NUMBER(i, "steps_per_s", 0.5e6);
+        NUMBER(i, "spread", 0.25);
+        NUMBER(i, "gpu", 0.9);
+    }
+    NUMBER(1, "speedup", 1);
+    static const double slower[] = {1, 2, 3};
+    memcpy(made.slower, slower, sizeof slower);
+    made.submit = 0;
+    assert_int_equal(
+        made_run(cmd_bench, "bench rollout --env uav --policy random --num-envs 2" QUICK), 0);
+    NUMBER(0, "steps_per_s", 1.5e5);
+    NUMBER(0, "ms", 2 * 2e-2);
+    NUMBER(0, "spread", 0.25);
 }
 
 // The device that is faster than its clock says is all busy; a device without one says nothing.
@@ -515,8 +539,9 @@ static void a_short_look(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(two_settings), CASE(busy),   CASE(every_list), CASE(story),    CASE(wrong_returns),
-        CASE(no_learner),   CASE(worlds), CASE(refused),    CASE(settings), CASE(a_short_look),
+        CASE(two_settings), CASE(middle),        CASE(busy),         CASE(every_list),
+        CASE(story),        CASE(wrong_returns), CASE(no_learner),   CASE(worlds),
+        CASE(refused),      CASE(settings),      CASE(a_short_look),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);
