@@ -536,12 +536,52 @@ static void a_short_look(void **state) {
     TEXT(1, "test", "driver copy");
 }
 
+// A file to give away, which is said only when it is whole.
+static void contributed(void **state) {
+    (void)state;
+    char path[64], line[200];
+    snprintf(path, sizeof path, "/tmp/gpurt-contributed-%d.json", (int)getpid());
+    snprintf(line, sizeof line,
+             "bench all --shape 8 --count 1 --size 1000" QUICK " --contribute %s", path);
+    assert_int_equal(made_run(cmd_bench, line), 0);
+    SAID("' has the device, its driver and what was measured");
+    json_t *file = json_load_file(path, 0, NULL);
+    const json_t *device = json_object_get(file, "device");
+    assert_string_equal(json_string_value(json_object_get(device, "name")), "Made-up 9000");
+    assert_null(json_object_get(device, "selector"));
+    assert_null(json_object_get(device, "pci"));
+    assert_null(json_object_get(device, "profiles"));
+    assert_int_equal(json_array_size(json_object_get(file, "command")), 3);
+    assert_int_equal(json_array_size(json_object_get(file, "rows")), 11);
+    json_decref(file);
+    made.wrong = 1;
+    assert_int_equal(made_run(cmd_bench, line), COMMAND_INTERNAL);
+    NOT_SAID("has the device");
+    made.wrong = 0;
+    strcat(line, " -q");
+    assert_int_equal(made_run(cmd_bench, line), 0);
+    NOT_SAID("has the device");
+    unlink(path);
+    static const char *const lines[][2] = {
+        {"bench all --contribute a.json -o b.json", "and names the file to write: no -o"},
+        {"bench memory launch --contribute a.json", "is of `gpurt bench all`"},
+        {"bench all --contribute a.json --monitor", "takes neither '--monitor' nor"},
+        {"bench all --contribute a.json --env ./mine.k", "nor an environment of your own"},
+        {"bench all --contribute a.json --env x.k", "nor an environment of your own"},
+        {"bench all --contribute a.json --env a/b", "nor an environment of your own"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(made_run(cmd_bench, lines[i][0]), COMMAND_USAGE);
+        SAID(lines[i][1]);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
         CASE(two_settings), CASE(middle),        CASE(busy),         CASE(every_list),
         CASE(story),        CASE(wrong_returns), CASE(no_learner),   CASE(worlds),
-        CASE(refused),      CASE(settings),      CASE(a_short_look),
+        CASE(refused),      CASE(settings),      CASE(a_short_look), CASE(contributed),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -199,6 +199,8 @@ static void numbers(void **state) {
     has("r2", false);
     has("f1", false);
     has("auc", false);
+    assert_int_equal(made_plain(cmd_eval, EVAL " --scores"), 0);
+    assert_null(strstr(made_out, "nan"));
     m.evaluation.loss_count = 2;
     m.evaluation.losses[0] = 3;
     m.evaluation.losses[1] = 4;
