@@ -205,6 +205,20 @@ static void launch(void **state) {
     }
 }
 
+// One run, twice and three times as long, one after the other: of three samples the one between.
+static void launches_vary(void **state) {
+    (void)state;
+    static const double slower[] = {1, 2, 3};
+    memcpy(made.slower, slower, sizeof slower);
+    made.submit = 0;
+    made.dispatch = 0.01;
+    assert_int_equal(made_run(cmd_bench, "bench launch --count 1,2" QUICK), 0);
+    for (size_t i = 0; i < 7; i++) {
+        NUMBER(i, "us", 2e4);
+        NUMBER(i, "spread", 0.25);
+    }
+}
+
 static void lists(void **state) {
     (void)state;
     static const char *const lines[] = {
@@ -318,6 +332,7 @@ int main(void) {
         CASE(what_is_wrong),
         CASE(what_fails),
         CASE(launch),
+        CASE(launches_vary),
         CASE(lists),
         CASE(bounds),
         CASE(titles),

@@ -127,6 +127,22 @@ static void products(void **state) {
     }
 }
 
+// Runs that vary: of three samples, one of each length, the one between.
+static void middle(void **state) {
+    (void)state;
+    static const double slower[] = {1, 2, 3};
+    memcpy(made.slower, slower, sizeof slower);
+    assert_int_equal(made_run(cmd_bench, "bench gemm --shape 8 --precision f32" QUICK), 0);
+    NUMBER(0, "ms", 2 * 1024 / 2e8 * 1e3);
+    NUMBER(0, "gflop_per_s", 0.1);
+    NUMBER(0, "spread", 0.25);
+    // What the device does at most is the quickest run.
+    NUMBER(0, "of_peak", 0.1e9 / (2e12 / 0.5));
+    assert_int_equal(made_run(cmd_bench, "bench conv --shape 1x4x4x1x1 --pass data" QUICK), 0);
+    NUMBER(0, "ms", 2 * 2.0 * 16 * 9 / 2e8 * 1e3);
+    NUMBER(0, "spread", 0.25);
+}
+
 // Each instruction has a peak of its own, and both 16-bit types; what has none has no share.
 static void peaks(void **state) {
     (void)state;
@@ -470,9 +486,9 @@ static void wrong_windows(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(products),       CASE(peaks),         CASE(panels),        CASE(variants),
-        CASE(wrong_products), CASE(beside_a_peer), CASE(defaults),      CASE(refused),
-        CASE(convolutions),   CASE(layers),        CASE(wrong_windows),
+        CASE(products), CASE(middle),         CASE(peaks),         CASE(panels),
+        CASE(variants), CASE(wrong_products), CASE(beside_a_peer), CASE(defaults),
+        CASE(refused),  CASE(convolutions),   CASE(layers),        CASE(wrong_windows),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);

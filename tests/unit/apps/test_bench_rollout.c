@@ -23,6 +23,8 @@ static struct {
     uint32_t most_envs;     // of what can
     bool stops;
     struct grt_es_sizes sizes;
+    bool varies;  // iterations take once, twice and three times as long
+    uint32_t turns;
 } es;
 
 struct grt_es_sizes grt_es_sizes(const struct grt_profile *profile,
@@ -61,6 +63,7 @@ bool grt_es_iterate(struct grt_es *e, struct grt_es_report *report) {
     double steps = 2.0 * d->num_dirs * d->num_envs * d->episode_length;
     // Few at once take as long as all.
     double seconds = steps / es.rate * d->num_dirs / d->dir_chunk;
+    seconds *= es.varies ? 1 + es.turns++ % 3 : 1;
     *report = (struct grt_es_report){.steps = steps * (1 - es.lost),
                                      .seconds = seconds,
                                      .busy = es.busy * seconds,
@@ -233,6 +236,27 @@ static void two_settings(void **state) {
     }
     assert_false(made_known(0, "speedup"));
     NUMBER(1, "speedup", 2);
+}
+
+// Of three samples the one between; the device's share is of all of them.
+static void middle(void **state) {
+    (void)state;
+    es.varies = true;
+    assert_int_equal(made_run(cmd_bench, "bench rollout --env cartpole --num-envs 4,5" QUICK), 0);
+    for (size_t i = 0; i < 2; i++) {
+        NUMBER(i, "steps_per_s", 0.5e6);
+        NUMBER(i, "spread", 0.25);
+        NUMBER(i, "gpu", 0.9);
+    }
+    NUMBER(1, "speedup", 1);
+    static const double slower[] = {1, 2, 3};
+    memcpy(made.slower, slower, sizeof slower);
+    made.submit = 0;
+    assert_int_equal(
+        made_run(cmd_bench, "bench rollout --env uav --policy random --num-envs 2" QUICK), 0);
+    NUMBER(0, "steps_per_s", 1.5e5);
+    NUMBER(0, "ms", 2 * 2e-2);
+    NUMBER(0, "spread", 0.25);
 }
 
 // The device that is faster than its clock says is all busy; a device without one says nothing.
@@ -512,11 +536,52 @@ static void a_short_look(void **state) {
     TEXT(1, "test", "driver copy");
 }
 
+// A file to give away, which is said only when it is whole.
+static void contributed(void **state) {
+    (void)state;
+    char path[64], line[200];
+    snprintf(path, sizeof path, "/tmp/gpurt-contributed-%d.json", (int)getpid());
+    snprintf(line, sizeof line,
+             "bench all --shape 8 --count 1 --size 1000" QUICK " --contribute %s", path);
+    assert_int_equal(made_run(cmd_bench, line), 0);
+    SAID("' has the device, its driver and what was measured");
+    json_t *file = json_load_file(path, 0, NULL);
+    const json_t *device = json_object_get(file, "device");
+    assert_string_equal(json_string_value(json_object_get(device, "name")), "Made-up 9000");
+    assert_null(json_object_get(device, "selector"));
+    assert_null(json_object_get(device, "pci"));
+    assert_null(json_object_get(device, "profiles"));
+    assert_int_equal(json_array_size(json_object_get(file, "command")), 3);
+    assert_int_equal(json_array_size(json_object_get(file, "rows")), 11);
+    json_decref(file);
+    made.wrong = 1;
+    assert_int_equal(made_run(cmd_bench, line), COMMAND_INTERNAL);
+    NOT_SAID("has the device");
+    made.wrong = 0;
+    strcat(line, " -q");
+    assert_int_equal(made_run(cmd_bench, line), 0);
+    NOT_SAID("has the device");
+    unlink(path);
+    static const char *const lines[][2] = {
+        {"bench all --contribute a.json -o b.json", "and names the file to write: no -o"},
+        {"bench memory launch --contribute a.json", "is of `gpurt bench all`"},
+        {"bench all --contribute a.json --monitor", "takes neither '--monitor' nor"},
+        {"bench all --contribute a.json --env ./mine.k", "nor an environment of your own"},
+        {"bench all --contribute a.json --env x.k", "nor an environment of your own"},
+        {"bench all --contribute a.json --env a/b", "nor an environment of your own"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_int_equal(made_run(cmd_bench, lines[i][0]), COMMAND_USAGE);
+        SAID(lines[i][1]);
+    }
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(two_settings), CASE(busy),   CASE(every_list), CASE(story),    CASE(wrong_returns),
-        CASE(no_learner),   CASE(worlds), CASE(refused),    CASE(settings), CASE(a_short_look),
+        CASE(two_settings), CASE(middle),        CASE(busy),         CASE(every_list),
+        CASE(story),        CASE(wrong_returns), CASE(no_learner),   CASE(worlds),
+        CASE(refused),      CASE(settings),      CASE(a_short_look), CASE(contributed),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);

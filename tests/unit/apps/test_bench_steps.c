@@ -249,6 +249,19 @@ static void steps_of_a_run(void **state) {
     }
 }
 
+static void middle_of_seven(void **state) {
+    (void)state;
+    static const double slower[] = {1, 2, 3, 4, 5, 6, 7};
+    memcpy(made.slower, slower, sizeof slower);
+    l.sample = 0;
+    l.step = 0.03;
+    assert_int_equal(made_run(bench_mlp, "mlp --time 1e-9 --model small --batch-sizes 8"), 0);
+    NUMBER(0, "samples", 7);
+    NUMBER(0, "ms", 4 * 30);
+    NUMBER(0, "spread", (5.5 - 2.5) / 2 / 4);
+    NUMBER(0, "msamples_per_s", 8e-6 / 0.12);
+}
+
 static void ways(void **state) {
     (void)state;
     static const char *const names[] = {"fused coop", "layers", "fused coop"};
@@ -504,8 +517,9 @@ static void falls(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(perceptrons),    CASE(steps_of_a_run), CASE(ways),   CASE(what_is_allowed),
-        CASE(what_cannot_be), CASE(models),         CASE(images), CASE(falls),
+        CASE(perceptrons), CASE(steps_of_a_run),  CASE(middle_of_seven),
+        CASE(ways),        CASE(what_is_allowed), CASE(what_cannot_be),
+        CASE(models),      CASE(images),          CASE(falls),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);

@@ -247,6 +247,11 @@ static void compared(void **state) {
         assert_true(json_is_false(made_cell(i, "below")));
     }
     SAID("1 better, 1 worse, 0 the same within their spread, 0 broken, 0 mended; 0 missing, 0 new");
+    results("better.jsonl", 110, 60, "ok");
+    assert_int_equal(made_run(cmd_compare, "compare old.jsonl better.jsonl"), 0);
+    SAID("2 better, 0 worse, 0 the same");
+    assert_int_equal(made_run(cmd_compare, "compare better.jsonl old.jsonl"), 0);
+    SAID("0 better, 2 worse, 0 the same");
     // Nine tenths are no less than nine tenths.
     assert_int_equal(made_run(cmd_compare, "compare old.jsonl new.jsonl --fail-under 0.9"), 0);
     assert_int_equal(made_run(cmd_compare, "compare old.jsonl new.jsonl --fail-under 0.91"), 1);
