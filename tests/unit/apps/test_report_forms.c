@@ -249,6 +249,33 @@ static void whose_baseline(void **state) {
     assert_string_equal(r.contenders[r.curves[0].contender].label, "Z (baseline)");
 }
 
+// Colours go to who has the most figures and curves; curves of a device join its own figures, not
+// those of a peer beside it; logs of one device in two files are two sources.
+static void logs_and_figures(void **state) {
+    (void)state;
+    static const char run[] = "{\"event\":\"start\",\"kind\":\"es\",\"device\":\"B\"}\n"
+                              "{\"event\":\"evaluate\",\"step\":1,\"return\":2}\n"
+                              "{\"event\":\"train\",\"step\":1,\"return\":2}\n";
+    add("a", A ROW("8", "1", ""), false);
+    add("b", B ROW("8", "1", ",\"variant\":\"openblas\"") ROW("9", "1", ""), false);
+    add("log", run, false);
+    add("log2", run, false);
+    settle(0);
+    assert_int_equal(r.source_count, 4);
+    assert_string_equal(r.sources[3].file, "log2");
+    assert_string_equal(r.contenders[r.curves[0].contender].label, "B · vulkan");
+    assert_int_equal(r.contenders[r.curves[3].contender].color, 0);
+    assert_int_equal(r.contenders[0].color, 1);  // of the same weight the first
+    end(NULL);
+    begin(NULL);
+    add("a", A ROW("8", "1", "") ROW("9", "1", ""), false);
+    add("log", run, false);
+    add("log2", run, false);
+    settle(0);
+    assert_int_equal(r.contenders[1].color, 0);  // four curves before two figures
+    assert_int_equal(r.contenders[0].color, 1);
+}
+
 // ---- forms ----
 
 static void plain(void **state) {
@@ -531,9 +558,9 @@ static void commands(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(judged),   CASE(chosen),         CASE(shares),   CASE(sentences),
-        CASE(compared), CASE(whose_baseline), CASE(plain),    CASE(sweeps),
-        CASE(page),     CASE(baseline_forms), CASE(commands),
+        CASE(judged),   CASE(chosen),         CASE(shares),           CASE(sentences),
+        CASE(compared), CASE(whose_baseline), CASE(logs_and_figures), CASE(plain),
+        CASE(sweeps),   CASE(page),           CASE(baseline_forms),   CASE(commands),
     };
     talk_set_level(-1);
     return cmocka_run_group_tests(tests, NULL, NULL);
