@@ -119,6 +119,11 @@ static void rows(void **state) {
     text = table_of(TABLE_PLAIN);
     has(text, "vulkan:0  3  ");
     free(text);
+    made.processes[0].state.steps = 0;  // no end either
+    text = table_of(TABLE_PLAIN);
+    has(text, "vulkan:0  3  ");
+    free(text);
+    made.processes[0].state.steps = NAN;
     made.processes[0].state.step = 0;
     made.processes[0].state.memory = -1;
     text = table_of(TABLE_JSONL);
