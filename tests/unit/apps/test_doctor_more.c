@@ -203,6 +203,17 @@ static void test_second_gpu(struct world *w) {
     assert_int_equal(idle, 2);
 }
 
+// Where NVIDIA's libraries were kept out of a container, another maker's GPU wants its package.
+static void test_other_maker_in_container(struct world *w) {
+    w->source.env.nvidia_devices = "all";
+    put(w, "/.dockerenv", "");
+    w->devices[0].caps.software = 1;
+    w->devices[1].caps.software = 1;
+    examine(w);
+    assert_non_null(
+        strstr(find(w, "gpu-unused", false)->remedy, "apt install mesa-vulkan-drivers"));
+}
+
 // ---- the system ----
 
 static void test_words_of_the_system(struct world *w) {
@@ -426,6 +437,12 @@ static void test_command(struct world *w) {
         "i915 has the Intel GPU 0000:0A:00.0\n           -> sudo udevadm trigger; if that makes "
         "none, dmesg tells why\n");
     has("\n2 errors, 1 warning");
+    // Two that lack different things have each its own.
+    put_second(w, "0x10de", "0x030000", "nvidia");
+    assert_int_equal(DOCTOR("--root", w->root), COMMAND_NO_DEVICE);
+    has("           -> sudo udevadm trigger; if that makes none, dmesg tells why\n");
+    has("           -> sudo nvidia-modprobe -c 0 -u\n");
+    put_second(w, "0x8086", "0x030000", "i915");
     assert_int_equal(DOCTOR("--root", w->root, "--format", "csv"), COMMAND_NO_DEVICE);
     has("group,level,id,sentence,remedy\n");
     has("Vulkan,ok,vulkan-drivers,1 Vulkan driver: radeon_icd.json,\n");
@@ -446,12 +463,19 @@ static void test_command(struct world *w) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(several_drivers), WORLD_TEST(most_drivers),
-        WORLD_TEST(variables),       WORLD_TEST(kinds_of_gpus),
-        WORLD_TEST(second_gpu),      WORLD_TEST(modes),
-        WORLD_TEST(capabilities),    WORLD_TEST(words_of_the_system),
-        WORLD_TEST(group_names),     WORLD_TEST(linker_folders),
-        WORLD_TEST(files),           WORLD_TEST(command),
+        WORLD_TEST(several_drivers),
+        WORLD_TEST(most_drivers),
+        WORLD_TEST(variables),
+        WORLD_TEST(kinds_of_gpus),
+        WORLD_TEST(second_gpu),
+        WORLD_TEST(modes),
+        WORLD_TEST(capabilities),
+        WORLD_TEST(words_of_the_system),
+        WORLD_TEST(group_names),
+        WORLD_TEST(linker_folders),
+        WORLD_TEST(files),
+        WORLD_TEST(command),
+        WORLD_TEST(other_maker_in_container),
     };
     grt_log_set(drop_line, NULL, GRT_LOG_ERROR);
     talk_set_level(-1);

@@ -305,6 +305,57 @@ static void cpus(void **state) {
     assert_true(isnan(sensor_process_seconds(root, 5)));
 }
 
+// Power from energy is of one device: where another has come into its place, it is not known once.
+static void power_of_energy(void **state) {
+    static const char *const names[] = {"0000:03:00.0", "0000:04:00.0"};
+    char path[160], link[256];
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "/sys/devices/%s/vendor", names[i]);
+        put(path, "0x8086");
+        snprintf(path, sizeof path, "/sys/devices/%s/hwmon/hwmon0/energy1_input", names[i]);
+        put(path, "1000000");
+        snprintf(path, sizeof path, "/sys/class/drm/card%d/x", i);
+        put(path, "");
+        snprintf(path, sizeof path, "../../../devices/%s", names[i]);
+        snprintf(link, sizeof link, "%s/sys/class/drm/card%d/device", root, i);
+        assert_int_equal(symlink(path, link), 0);
+    }
+    struct sensors *sensors = open_tree();
+    struct sensor_sample first, second;
+    sensors_read(sensors, &first);
+    put("/sys/devices/0000:03:00.0/hwmon/hwmon0/energy1_input", "3000000");
+    put("/sys/devices/0000:04:00.0/hwmon/hwmon0/energy1_input", "1000000");
+    usleep(1000);
+    sensors_read(sensors, &second);
+    near(second.devices[0].values[SENSOR_POWER], 2 / (second.seconds - first.seconds));
+    near(second.devices[1].values[SENSOR_POWER], 0);
+    put("/sys/devices/0000:04:00.0/hwmon/hwmon0/energy1_input", "9000000");
+    gone("/sys/class/drm/card0/device");
+    usleep(1000);
+    sensors_read(sensors, &first);
+    assert_string_equal(first.devices[0].pci, "0000:04:00.0");
+    assert_true(isnan(first.devices[0].values[SENSOR_POWER]));
+    // A counter that ran back says nothing, and the CPU is no card without an address.
+    put("/sys/devices/0000:04:00.0/hwmon/hwmon0/energy1_input", "8000000");
+    usleep(1000);
+    sensors_read(sensors, &second);
+    assert_true(isnan(second.devices[0].values[SENSOR_POWER]));
+    put("/sys/class/powercap/intel-rapl:0/energy_uj", "1000000");
+    put("/sys/class/drm/card2/device/vendor", "0x8086");
+    put("/sys/class/drm/card2/device/hwmon/hwmon0/energy1_input", "0");
+    gone("/sys/class/drm/card1/device");
+    sensors_read(sensors, &first);
+    sensors_read(sensors, &first);
+    put("/sys/class/powercap/intel-rapl:0/energy_uj", "2000000");
+    gone("/sys/class/drm/card2/device/vendor");
+    usleep(1000);
+    sensors_read(sensors, &second);
+    assert_string_equal(second.devices[0].reader, "cpu");
+    assert_true(isnan(second.devices[0].values[SENSOR_POWER]));
+    sensors_close(&sensors);
+}
+
 // ---- a look that goes on ----
 
 // A file of a process that lives: this one holds it.
@@ -357,6 +408,10 @@ static void looks(void **state) {
     near(look->filled[0].values[1], 0.75);
     near(look->processes[0].cpus,
          50.0 / (double)sysconf(_SC_CLK_TCK) / (look->sample.seconds - before));
+    // A number that another process has now begins anew.
+    put("/proc/7/stat", "7 (a) S 1 2 3 4 5 6 7 8 9 10 1 1 0 0\n");
+    look_again(look);
+    assert_true(isnan(look->processes[0].cpus));
     // The course keeps the newest.
     for (int i = 0; i < LOOK_PAST; i++) {
         look_again(look);
@@ -376,8 +431,8 @@ static void looks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(addresses),   CASE(kernel_files), CASE(cards),
-        CASE(other_cards), CASE(cpus),         CASE(looks),
+        CASE(addresses), CASE(kernel_files),    CASE(cards), CASE(other_cards),
+        CASE(cpus),      CASE(power_of_energy), CASE(looks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

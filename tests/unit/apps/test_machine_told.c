@@ -119,6 +119,11 @@ static void rows(void **state) {
     text = table_of(TABLE_PLAIN);
     has(text, "vulkan:0  3  ");
     free(text);
+    made.processes[0].state.steps = 0;  // no end either
+    text = table_of(TABLE_PLAIN);
+    has(text, "vulkan:0  3  ");
+    free(text);
+    made.processes[0].state.steps = NAN;
     made.processes[0].state.step = 0;
     made.processes[0].state.memory = -1;
     text = table_of(TABLE_JSONL);
@@ -267,10 +272,14 @@ static void metrics(void **state) {
     assert_null(strstr(text, "Bare"));
     // Of two devices that tell the same there is one head.
     made.sample.devices[1].values[SENSOR_POWER] = 1;
+    made.sample.devices[1].values[SENSOR_CLOCK] = INFINITY;
+    s->rate = INFINITY;
     assert_true(metrics_write(path, s, &made.sample, true));
     file = fopen(path, "r");
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
+    assert_null(strstr(text, " inf"));
+    assert_null(strstr(text, "gpurt_rate"));
     char *head = strstr(text, "# TYPE gpurt_device_power_watts");
     assert_non_null(head);
     assert_null(strstr(head + 1, "# TYPE gpurt_device_power_watts"));

@@ -156,6 +156,44 @@ static void mistakes(void **state) {
     }
 }
 
+// What is wrong, and where.
+static void said(void **state) {
+    static const struct {
+        const char *text;
+        const struct ranges_rule *rule;
+        const char *why;
+    } rows[] = {
+        {"", &plain, "at character 1 (the end): a number is missing"},
+        {"1,", &plain, "at character 3 (the end): a number is missing"},
+        {"1;2", &plain, "at character 2 (';2'): ';' is not expected here"},
+        {"5-4", &plain, "at character 3 ('4'): the end of a range lies before its start"},
+        {"1-8*1", &plain, "at character 5 ('1'): the factor must be 2 or more"},
+        {"1-8+0", &plain, "at character 5 ('0'): the step must be 1 or more"},
+        {"0-8*2", &plain, "at character 1 ('0-8*2'): a range by factors cannot start at 0"},
+        {"1-10001", &plain, "at character 1 ('1-10001'): the list has more than 10000 values"},
+        {"1.5", &bytes, "at character 1 ('1.5'): a part of a byte needs a unit, as in 1.5GiB"},
+        {"1.5B", &bytes, "at character 1 ('1.5B'): a part of a byte needs a unit, as in 1.5GiB"},
+        {"1.K", &bytes, "at character 3 ('K'): digits are missing after the point"},
+        {"1.1234567K", &bytes, "at character 3 ('1234567K'): at most 6 digits may follow the"},
+        {"4Q", &bytes, "at character 2 ('Q'): unknown unit 'Q'; known are B, KB, MB, GB, TB and"},
+        {"0", &bytes, "at character 1 ('0'): it lies outside 1 to 1125899906842624"},
+        {"1-99999999999999999999+99999999999999999999", &plain, "at character 3 ("},
+        {"1-5+99999999999999999999", &plain, "at character 5 ('99999999999999999999'): the number"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ranges list = {0};
+        char why[RANGES_WHY] = "";
+        assert_false(ranges_parse(rows[i].text, rows[i].rule, &list, why));
+        if (strncmp(why, rows[i].why, strlen(rows[i].why)) != 0) {
+            fail_msg("'%s': %s", rows[i].text, why);
+        }
+    }
+    expect("1.0B,1.5kb,2tib", &bytes, 3, (uint64_t[]){1, 1500, (uint64_t)2 << 40});
+    expect("1.123456MB", &bytes, 1, (uint64_t[]){1123456});
+    expect("2KiB-4KiB+1KiB", &bytes, 3, (uint64_t[]){2048, 3072, 4096});
+}
+
 static void limits(void **state) {
     (void)state;
     const struct ranges_rule rule = {false, 2, 9};
@@ -186,7 +224,7 @@ static void limits(void **state) {
 int main(void) {
     const struct CMUnitTest cases[] = {
         cmocka_unit_test(lists),    cmocka_unit_test(steps),  cmocka_unit_test(sizes),
-        cmocka_unit_test(mistakes), cmocka_unit_test(limits),
+        cmocka_unit_test(mistakes), cmocka_unit_test(limits), cmocka_unit_test(said),
     };
     return cmocka_run_group_tests(cases, NULL, NULL);
 }

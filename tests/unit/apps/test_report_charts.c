@@ -3,6 +3,8 @@
 // which name, and what they leave out.
 #include "report_made.h"
 
+#include "report/svg.h"
+
 // Of 16 cases two are left out: of those that nobody else has the last.
 static void dots(void **state) {
     char rows[4096] = A, *text;
@@ -176,6 +178,48 @@ static void stacks(void **state) {
     free(text);
 }
 
+// A case with one setting has its parts too, and the words of a sweep lie between the ends.
+static void alone(void **state) {
+    size_t panels, size = 0;
+    (void)state;
+    add("a", TRAIN_HEAD("A") TRAIN("64", "100", ",\"io_ms\":3,\"forward_ms\":1"), false);
+    add("s",
+        "{\"schema\":\"gpurt.sweep/1\",\"sweep\":{\"metric\":\"m\",\"goal\":\"minimize\","
+        "\"parameters\":[{\"name\":\"act\"}]}}\n"
+        "{\"trial\":0,\"state\":\"done\",\"value\":1,\"act\":\"relu\"}\n"
+        "{\"trial\":1,\"state\":\"done\",\"value\":2,\"act\":\"tanh\"}\n",
+        false);
+    settle(0);
+    char *text = chart("train-phases", &panels);
+    assert_int_equal(count_of(text, "<rect class=\"part"), 2);
+    has(text, "io: 3.00 ms, 75.0 %");
+    free(text);
+    text = NULL;
+    FILE *file = open_memstream(&text, &size);
+    chart_sweeps(file, &r);
+    fclose(file);
+    // A quarter of the way up, and three.
+    has(text, "y=\"177.0\" text-anchor=\"start\">relu</text>");
+    has(text, "y=\"79.0\" text-anchor=\"start\">tanh</text>");
+    free(text);
+    // Numbers of 16 bits are half the bytes: 2 64 / 6 operations for each.
+    end(NULL);
+    begin(NULL);
+    add("a",
+        A "{\"kind\":\"gemm\",\"shape\":\"64x64x64\",\"precision\":\"f16\",\"gflop_per_s\":100,"
+          "\"of_peak\":0.5}\n{\"kind\":\"memory\",\"test\":\"device copy\",\"gb_per_s\":10}\n",
+        false);
+    settle(0);
+    text = chart("roofline", &panels);
+    char mark[64];
+    // From 10 to 50 operations a byte, as a square of the second type.
+    snprintf(mark, sizeof mark, "<path d=\"M%.1f",
+             52 + (420 - 12 - 52) * log(128.0 / 6 / 10) / log(5) - 3.5);
+    has(text, mark);
+    has(text, "<i class=\"key c1 s1\"></i>f16</li>");
+    free(text);
+}
+
 // Only with a copy, a peak and a product: operations a byte of 64x64x64 in f32 are 2 64 / 12.
 static void roof(void **state) {
     static const struct {
@@ -258,6 +302,24 @@ static void curves(void **state) {
     }
 }
 
+// Labels of an axis stay inside the picture, which is 420 wide.
+static void ends_of_an_axis(void **state) {
+    char text[4096] = "";
+    (void)state;
+    FILE *file = fmemopen(text, sizeof text, "w");
+    svg_axis_x(file, &(struct svg_axis){.min = 0, .max = 1000, .from = 0, .to = 420}, 0, 100, "t");
+    fclose(file);
+    double half = svg_text_width("1000") / 2;
+    char want[96];
+    snprintf(want, sizeof want, "x=\"%.1f\" y=\"117.0\" text-anchor=\"middle\">1000<",
+             420 - 2 - half);
+    assert_non_null(strstr(text, want));
+    snprintf(want, sizeof want, "x=\"%.1f\" y=\"117.0\" text-anchor=\"middle\">0<",
+             2 + svg_text_width("0") / 2);
+    assert_non_null(strstr(text, want));
+    assert_non_null(strstr(text, "x=\"210.0\" y=\"133.0\" text-anchor=\"middle\">t<"));
+}
+
 // Sensors of a device beside the curves of its training, each by its own name.
 static void monitored(void **state) {
     static const char *const what[] = {"loss", "utilisation of the device", "power in W",
@@ -289,8 +351,8 @@ static void monitored(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(dots), CASE(lines),  CASE(notes),     CASE(stacks),
-        CASE(roof), CASE(curves), CASE(monitored),
+        CASE(dots),  CASE(lines), CASE(notes),  CASE(stacks),    CASE(ends_of_an_axis),
+        CASE(alone), CASE(roof),  CASE(curves), CASE(monitored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

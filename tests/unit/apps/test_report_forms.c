@@ -249,6 +249,33 @@ static void whose_baseline(void **state) {
     assert_string_equal(r.contenders[r.curves[0].contender].label, "Z (baseline)");
 }
 
+// Colours go to who has the most figures and curves; curves of a device join its own figures, not
+// those of a peer beside it; logs of one device in two files are two sources.
+static void logs_and_figures(void **state) {
+    (void)state;
+    static const char run[] = "{\"event\":\"start\",\"kind\":\"es\",\"device\":\"B\"}\n"
+                              "{\"event\":\"evaluate\",\"step\":1,\"return\":2}\n"
+                              "{\"event\":\"train\",\"step\":1,\"return\":2}\n";
+    add("a", A ROW("8", "1", ""), false);
+    add("b", B ROW("8", "1", ",\"variant\":\"openblas\"") ROW("9", "1", ""), false);
+    add("log", run, false);
+    add("log2", run, false);
+    settle(0);
+    assert_int_equal(r.source_count, 4);
+    assert_string_equal(r.sources[3].file, "log2");
+    assert_string_equal(r.contenders[r.curves[0].contender].label, "B · vulkan");
+    assert_int_equal(r.contenders[r.curves[3].contender].color, 0);
+    assert_int_equal(r.contenders[0].color, 1);  // of the same weight the first
+    end(NULL);
+    begin(NULL);
+    add("a", A ROW("8", "1", "") ROW("9", "1", ""), false);
+    add("log", run, false);
+    add("log2", run, false);
+    settle(0);
+    assert_int_equal(r.contenders[1].color, 0);  // four curves before two figures
+    assert_int_equal(r.contenders[0].color, 1);
+}
+
 // ---- forms ----
 
 static void plain(void **state) {
@@ -406,8 +433,20 @@ static void page(void **state) {
         "\"G\",\"target\":\"t\",\"kernel\":\"l\",\"shared_bytes\":2,\"instructions\":9,"
         "\"check\":\"ok\"}]}",
         false);
+    // An older answer of a compiler is told no more.
+    add("s0",
+        "{\"schema\":\"gpurt.static/1\",\"rows\":[{\"device\":\"G\",\"target\":\"t\","
+        "\"kernel\":\"k\",\"registers\":41,\"check\":\"ok\"}]}",
+        false);
+    add("peer", HEAD("B", "vulkan", "") ROW("3", "1", ",\"variant\":\"openblas\""), false);
     settle(0);
-    char *text = form(report_write_html, 0);
+    char *text = form(report_write_csv, 0);
+    has(text, "\ngemm,3 f32,B,openblas,1e+09,");
+    has(text, "\ngemm,8 f32,B,vulkan,5e+10,");
+    free(text);
+    text = form(report_write_html, 0);
+    assert_int_equal(count_of(text, "<tr class=\"lead\">"), 2);
+    assert_int_equal(count_of(text, "<td class=\"n\">41</td>"), 0);
     has(text, "<b>A</b><span>leads in 2 of 2, at 100 % of the best</span><div><i class=\"c0\" "
               "style=\"width:100.0%\"></i></div>");
     has(text, "<b>B · vulkan</b><span>leads in 0 of 1, at 50 % of the best</span>");
@@ -423,7 +462,7 @@ static void page(void **state) {
     has(text, "<td class=\"date\">2026-01-02</td><td>2</td><td class=\"n\">0, partial</td><td>"
               "measured</td><td><code>gpurt.bench/1</code></td><td><code>a2</code></td></tr>");
     has(text, "<td class=\"n\">2</td><td>measured</td>");
-    has(text, "<summary>Devices that are not here <span class=\"soft\">1 command</span>");
+    has(text, "<summary>Devices that are not here <span class=\"soft\">2 commands</span>");
     has(text, "<td class=\"device\">G</td><td class=\"case\">t k</td><td class=\"n\">40</td><td "
               "class=\"n\">3</td><td class=\"n\"></td><td class=\"n\">0.5</td><td class=\"n\"></td>"
               "<td>ok</td></tr>");
@@ -531,9 +570,9 @@ static void commands(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(judged),   CASE(chosen),         CASE(shares),   CASE(sentences),
-        CASE(compared), CASE(whose_baseline), CASE(plain),    CASE(sweeps),
-        CASE(page),     CASE(baseline_forms), CASE(commands),
+        CASE(judged),   CASE(chosen),         CASE(shares),           CASE(sentences),
+        CASE(compared), CASE(whose_baseline), CASE(logs_and_figures), CASE(plain),
+        CASE(sweeps),   CASE(page),           CASE(baseline_forms),   CASE(commands),
     };
     talk_set_level(-1);
     return cmocka_run_group_tests(tests, NULL, NULL);

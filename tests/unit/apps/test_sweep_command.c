@@ -103,6 +103,10 @@ static void looked_at(void **state) {
     assert_true(grt_lock_take(&lock, "d/0000/trial.lock", "x"));
     SAYS(COMMAND_OK, "0,running", "status", "d", "--format", "csv");
     grt_lock_release(&lock);
+    // One at its end does not, whoever has its lock.
+    assert_true(grt_lock_take(&lock, "d/0001/trial.lock", "x"));
+    SAYS(COMMAND_OK, "1,done", "status", "d", "--format", "csv");
+    grt_lock_release(&lock);
     SAYS(COMMAND_OK, "0,waiting", "status", "d", "--format", "csv");
     SAYS(COMMAND_CANNOT_CREATE, "nowhere/x", "best", "d", "--apply", "nowhere/x");
     // What a report is made of; the folder where it is read from stays this one.

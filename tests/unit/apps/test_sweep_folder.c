@@ -139,6 +139,28 @@ static void free_slots(void **state) {
     (void)state;
 }
 
+// A run of a queue that is asked to stop: by a signal it ends as its trainer does, by the file the
+// queue is not to run it again.
+static void asked_while_it_runs(void **state) {
+    (void)state;
+    talk_init();
+    for (int by_file = 0; by_file < 2; by_file++) {
+        char more[256];
+        again(state);
+        snprintf(more, sizeof more, "trap 'exit 75' TERM\n%s%s%s\nwhile :; do sleep 0.01; done",
+                 by_file ? ": >" : "kill -TERM $PPID", by_file ? dir : "",
+                 by_file ? "/0000/stop" : "");
+        program("trainer", more);
+        assert_int_equal(MADE(.dir = dir), COMMAND_OK);
+        talk_set_level(-1);
+        grt_log_set(silent, NULL, GRT_LOG_ERROR);
+        assert_int_equal(sweep_trial_run(sweep, 0), by_file ? COMMAND_OK : COMMAND_RESUMABLE);
+        struct sweep_end is = sweep_exit_read(sweep, &sweep->trials[0]);
+        assert_true(is.known && is.code == COMMAND_RESUMABLE);
+        assert_false(talk_stopped());  // it was obeyed
+    }
+}
+
 // ---- the folder ----
 
 static void about(void **state) {
@@ -456,9 +478,19 @@ static void stopped_ssh(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(names),    CASE(devices),     CASE(slots),       CASE(free_slots),
-        CASE(about),    CASE(opening),     CASE(going_on),    CASE(not_made),
-        CASE(machines), CASE(by_parallel), CASE(stopped_ssh), CASE(folders_that_are_there),
+        CASE(names),
+        CASE(devices),
+        CASE(slots),
+        CASE(free_slots),
+        CASE(asked_while_it_runs),
+        CASE(about),
+        CASE(opening),
+        CASE(going_on),
+        CASE(not_made),
+        CASE(machines),
+        CASE(by_parallel),
+        CASE(stopped_ssh),
+        CASE(folders_that_are_there),
     };
     grt_log_set(silent, NULL, GRT_LOG_ERROR);
     talk_set_level(-1);

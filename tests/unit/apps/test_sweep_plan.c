@@ -406,9 +406,9 @@ static void places(void **state) {
     static struct grt_config config;
     (void)state;
     ROWS_ARE(rows);
-    assert_true(reads("data: ['a b', 'it\"s', 'c\\d', '-x', '#']\n"));
-    static const char *const names[] = {"a b", "it\"s", "c\\d", "-x", "#"};
-    for (uint32_t i = 0; i < 5; i++) {
+    assert_true(reads("data: ['a b', 'it\"s', 'c\\d', '-x', '#', '-']\n"));
+    static const char *const names[] = {"a b", "it\"s", "c\\d", "-x", "#", "-"};
+    for (uint32_t i = 0; i < 6; i++) {
         assert_true(sweep_settings(plan, i, &config));
         assert_string_equal(config.data, names[i]);
         assert_string_equal(config.path, "s.yaml");

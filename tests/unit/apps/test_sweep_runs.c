@@ -284,6 +284,8 @@ static void jobs_begin(void **state) {
     t->state = SWEEP_RUNNING;
     sweep->slots = 1;
     assert_int_equal(sweep_slurm.room(sweep), 0);
+    sweep->slots = 3;
+    assert_int_equal(sweep_slurm.room(sweep), 2);
     again(state);
     make_jobs("no number");
     assert_false(sweep_slurm.start(sweep, &sweep->trials[0]));

@@ -124,6 +124,9 @@ static void best_and_time(void **state) {
     p = reads(0, "{\"event\": \"end\", \"seconds\": 11, \"ended\": \"epochs\"}\n");
     assert_string_equal(p->ended, "epochs");
     assert_true(p->seconds == 11 && p->spent == 0);
+    // A row that tells less of the time, or of steps, takes nothing back.
+    p = reads(0, ROW("train", 5, 45, 7, 0.1));
+    assert_true(p->seconds == 11 && p->step == 50);
 }
 
 // What is better is larger: also where all are negative, and an infinite one is the worst.
