@@ -46,6 +46,7 @@
     X(batches, H)                                                                                  \
     X(tables, H)                                                                                   \
     X(arrays, H)                                                                                   \
+    X(folders, H)                                                                                  \
     X(onnx, H)                                                                                     \
     X(pickles, H)                                                                                  \
     X(whole, H)                                                                                    \

@@ -288,8 +288,8 @@ static struct grt_tensor tensor_of(enum grt_dtype dtype, uint64_t rows, uint64_t
     return t;
 }
 
-// Places on the device: of the right type and size, each turn its own; bound to other parts they are
-// all to be bound anew.
+// Places on the device: of the right type and size, each turn its own; bound to other parts they
+// are all to be bound anew.
 static void places_of_turns(void **state) {
     (void)state;
     for (int classes = 0; classes < 2; classes++) {

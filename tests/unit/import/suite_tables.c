@@ -507,8 +507,8 @@ static void forms_of_files(void **state) {
     TEST_REFUSED(grt_direct(grt_direct_desc(.path = npy), &direct), GRT_BAD_DATA, "x.npy: no .npy");
 }
 
-// Other classes that are known make another table. 64 tables are there at a time: the next one takes
-// the place of the first, whose file goes; one that fails takes nobody's.
+// Other classes that are known make another table. 64 tables are there at a time: the next one
+// takes the place of the first, whose file goes; one that fails takes nobody's.
 static void places_of_tables(void **state) {
     (void)state;
     struct grt_direct direct;
