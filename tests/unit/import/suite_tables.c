@@ -434,9 +434,9 @@ static void limits(void **state) {
     // More rows than there is room for at first.
     size_t used = 0;
     char *rows = test_alloc(64 << 10);
-    used += (size_t)sprintf(rows, "a,b\n");
+    used += (size_t)snprintf(rows, 64 << 10, "a,b\n");
     for (int i = 0; i < 3200; i++) {
-        used += (size_t)sprintf(rows + used, "%d,%d.5\n", i, 3 * i);
+        used += (size_t)snprintf(rows + used, (64 << 10) - used, "%d,%d.5\n", i, 3 * i);
     }
     struct grt_table_result result;
     const char *path = data_kit_path("t.h5");
