@@ -229,7 +229,8 @@ static const struct {
     {image, "Conv x,k3 a group=3" PIXELS, false, "with square constant weights and one group"},
     {image, "Conv x,k31 a" PIXELS, false, "with square constant weights and one group"},
     {image, "Conv x,k23 a" PIXELS, false, "Conv has weights for 2 channels, and 3 come"},
-    {image, "Conv x,k3 a kernel_shape=5,5" PIXELS, false, "node 'a': Conv has weights"},
+    {image, "Conv x,k3 a kernel_shape=5,5" PIXELS, false,
+     "node 'a': Conv has weights of another size than its kernel_shape"},
     {five, "Conv x,k3 a" PIXELS, false, "Conv takes images [N][channels][height][width] alone"},
     {image, "MaxPool x a kernel_shape=5,5" IMAGE, true,
      "[{max_pool: {size: 5, stride: 1, padding: 0}}, {pool: mean}, {linear: {outputs: out, bias: "
@@ -250,6 +251,8 @@ static const struct {
     {image, "AveragePool x a kernel_shape=2,2 pads=1,1,1,1 count_include_pad=1" IMAGE, true,
      "[{avg_pool: {size: 2, stride: 1, padding: 1}}, {pool: mean}, {linear: {outputs: out, bias: "
      "false}}]"},
+    {image, "AveragePool x a kernel_shape=2,2 pads=2,2,2,2 count_include_pad=1" IMAGE, false,
+     "node 'a': AveragePool has a padding over half its window"},
     // Pools over all places.
     {image, "GlobalMaxPool x a; Flatten a b; MatMul b,w33 y", true,
      "[{pool: max}, {linear: {outputs: out, bias: false}}]"},
