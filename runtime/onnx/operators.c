@@ -281,8 +281,10 @@ static bool infer_conv(struct reading *r, const struct onnx_node *n, struct know
     if (!infer_window(r, n, (int64_t)w->dims[2], out)) {
         return false;
     }
-    if (out->dim[2] != w->dims[1] ||
-        alike(n, "kernel_shape", 2, (int64_t)w->dims[2]) != (int64_t)w->dims[2]) {
+    if (alike(n, "kernel_shape", 2, (int64_t)w->dims[2]) != (int64_t)w->dims[2]) {
+        return onnx_lacks(r, n, "has weights of another size than its kernel_shape");
+    }
+    if (out->dim[2] != w->dims[1]) {
         return onnx_lacks(r, n, "has weights for %llu channels, and %llu come",
                           (unsigned long long)w->dims[1], (unsigned long long)out->dim[2]);
     }
@@ -329,11 +331,11 @@ static bool emit_window_pool(struct reading *r, const struct onnx_node *n) {
     if (!window_of(r, n, -1, &w)) {
         return false;
     }
-    if ((mean && w.padding > 0 && !onnx_whole(n, "count_include_pad", 0)) ||
-        w.padding > w.size / 2) {
+    bool without = mean && w.padding > 0 && !onnx_whole(n, "count_include_pad", 0);
+    if (without || w.padding > w.size / 2) {
         return onnx_lacks(r, n,
-                          mean ? "that leaves the padding out of its mean has no layer here"
-                               : "has a padding over half its window");
+                          without ? "that leaves the padding out of its mean has no layer here"
+                                  : "has a padding over half its window");
     }
     onnx_write(r, "{%s: {size: %llu, stride: %llu, padding: %llu}}", mean ? "avg_pool" : "max_pool",
                (unsigned long long)w.size, (unsigned long long)w.stride,

@@ -61,6 +61,7 @@
     X(batches, H)                                                                                  \
     X(tables, H)                                                                                   \
     X(arrays, H)                                                                                   \
+    X(folders, H)                                                                                  \
     X(onnx, H)                                                                                     \
     X(pickles, H)                                                                                  \
     X(whole, H)                                                                                    \

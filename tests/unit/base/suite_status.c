@@ -282,6 +282,30 @@ static void texts_end(void **state) {
     assert_int_equal(grt_dtype_size(GRT_DTYPE_COUNT), 0);
 }
 
+// What types and backends are called in files and on the command line, and bytes of an element.
+static void names(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t size;
+    } types[GRT_DTYPE_COUNT] = {
+        [GRT_F32] = {"f32", 4}, [GRT_F16] = {"f16", 2}, [GRT_BF16] = {"bf16", 2},
+        [GRT_U32] = {"u32", 4}, [GRT_I32] = {"i32", 4}, [GRT_I8] = {"i8", 1},
+        [GRT_U8] = {"u8", 1},
+    };
+    for (int i = 0; i < GRT_DTYPE_COUNT; i++) {
+        assert_string_equal(grt_dtype_text((enum grt_dtype)i), types[i].text);
+        assert_int_equal(grt_dtype_size((enum grt_dtype)i), types[i].size);
+    }
+    assert_string_equal(grt_backend_text(GRT_BACKEND_VULKAN), "vulkan");
+    assert_string_equal(grt_backend_text(GRT_BACKEND_OPENCL), "opencl");
+    assert_string_equal(grt_backend_text(GRT_BACKEND_REF), "ref");
+    static const char *const levels_of[] = {"error", "warning", "note", "debug"};
+    for (int i = 0; i < GRT_LOG_LEVEL_COUNT; i++) {
+        assert_string_equal(grt_log_level_text((enum grt_log_level)i), levels_of[i]);
+    }
+}
+
 static void means(const char *word, const char *want) {
     static const char *const names[] = {"train",
                                         "bench",
@@ -393,6 +417,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(quiet_parts),  TEST_CASE(failure_belongs_to_its_thread),
     TEST_CASE(levels),       TEST_CASE(long_lines_are_cut),
     TEST_CASE(visible),      TEST_CASE(children_can_log),
-    TEST_CASE(children_end),
+    TEST_CASE(children_end), TEST_CASE(names),
 };
 TEST_SUITE(status, false, cases);

@@ -207,7 +207,8 @@ static void whole_or_not(void **state) {
     assert_null(strstr(grt_last_error(), "as it was"));
 }
 
-// A library that wants a name gets one in TMPDIR for a pipe, which has the bytes at the end, or none.
+// A library that wants a name gets one in TMPDIR for a pipe, which has the bytes at the end, or
+// none.
 static void named_files(void **state) {
     (void)state;
     for (int keep = 0; keep < 2; keep++) {

@@ -278,6 +278,34 @@ static void epochs_that_are_the_same(void **state) {
     grt_dataset_close(&data);
 }
 
+// Of an epoch that is limited the first rows of its order come, another epoch's are others.
+static void rows_of_a_limit(void **state) {
+    (void)state;
+    struct grt_dataset *data = open_rows(false, 0);
+    struct grt_loader_desc desc = {.data = data, .batch = 4, .shuffle = true, .seed = 6};
+    struct grt_loader *all = grt_loader_create(&desc);
+    desc.limit = 7;
+    struct grt_loader *some = grt_loader_create(&desc);
+    assert_true(all && some);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        uint32_t wanted[ROWS], seen = 0;
+        assert_true(grt_loader_order(all, epoch, 0, ROWS, wanted));
+        for (int i = 0; i < 2; i++) {
+            struct grt_batch batch;
+            assert_true(grt_loader_next(some, &batch));
+            assert_int_equal(batch.position.epoch, epoch);
+            assert_int_equal(batch.rows, i ? 3 : 4);
+            for (uint32_t k = 0; k < batch.rows; k++, seen++) {
+                assert_true(((const float *)batch.y)[k] == (float)(100 + wanted[seen]));
+            }
+            grt_loader_release(some, &batch);
+        }
+    }
+    grt_loader_destroy(&all);
+    grt_loader_destroy(&some);
+    grt_dataset_close(&data);
+}
+
 // ---- on the device ----
 
 static struct grt_tensor tensor_of(enum grt_dtype dtype, uint64_t rows, uint64_t cols) {
@@ -288,8 +316,8 @@ static struct grt_tensor tensor_of(enum grt_dtype dtype, uint64_t rows, uint64_t
     return t;
 }
 
-// Places on the device: of the right type and size, each turn its own; bound to other parts they are
-// all to be bound anew.
+// Places on the device: of the right type and size, each turn its own; bound to other parts they
+// are all to be bound anew.
 static void places_of_turns(void **state) {
     (void)state;
     for (int classes = 0; classes < 2; classes++) {
@@ -544,6 +572,7 @@ static const struct CMUnitTest cases[] = {
     BATCHES_CASE(released_twice),
     BATCHES_CASE(workers_of_epochs),
     BATCHES_CASE(epochs_that_are_the_same),
+    BATCHES_CASE(rows_of_a_limit),
     BATCHES_CASE(places_of_turns),
     BATCHES_CASE(rows_on_a_device),
     BATCHES_CASE(one_device_at_a_time),

@@ -188,8 +188,8 @@ static void attribute(hid_t file, const char *name, hid_t type, hsize_t count, c
     H5Sclose(space);
 }
 
-// Names of classes, as many and as much of each as there is room for; what is no number, or several,
-// is none.
+// Names of classes, as many and as much of each as there is room for; what is no number, or
+// several, is none.
 static void attributes(void **state) {
     (void)state;
     const char *path = data_kit_path("attributes.h5");

@@ -325,6 +325,33 @@ static void windows_by_what_is_asked(void **state) {
     }
 }
 
+// Rows of a window come from as many pieces as are asked for, else from 16.
+static void windows_of_pieces(void **state) {
+    (void)state;
+    enum { MANY = 150, PIECE = 3 };
+    const char *path = data_kit_path("w.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {MANY, 1}});
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .no_targets = true, .shuffle_window = 16 * PIECE));
+    static const uint32_t windows[][2] = {{1, 1}, {2, 2}, {0, 16}, {16, 16}, {99, 50}};
+    assert_non_null(data);
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        struct grt_loader *loader =
+            grt_loader_create(grt_loader_desc(.data = data, .batch = 5, .shuffle = true, .seed = 1,
+                                              .window = windows[i][0]));
+        uint32_t rows[MANY], pieces = 0, count = windows[i][1] * PIECE;
+        bool seen[MANY / PIECE] = {false};
+        assert_true(loader && grt_loader_order(loader, 0, 0, count, rows));
+        for (uint32_t k = 0; k < count; k++) {
+            pieces += !seen[rows[k] / PIECE];
+            seen[rows[k] / PIECE] = true;
+        }
+        assert_int_equal(pieces, windows[i][1]);
+        grt_loader_destroy(&loader);
+    }
+    grt_dataset_close(&data);
+}
+
 // ---- numbers ----
 
 // Means are kept as f32 has them, but of doubles and large whole numbers; each of its own feature.
@@ -549,6 +576,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(kinds_of_targets),
     DATA_CASE(forms_of_kept_rows),
     DATA_CASE(windows_by_what_is_asked),
+    DATA_CASE(windows_of_pieces),
     DATA_CASE(means_of_two_types),
     DATA_CASE(parts_of_images),
     DATA_CASE(no_row_is_left),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of NumPy, made byte by byte: what is taken, and what is said of what is not. Files as programs write them: tests/cli/data/import_sources.py and direct.py.
+// Arrays of NumPy, made byte by byte: what is taken, and what is said of what is not. Files as
+// programs write them: tests/cli/data/import_sources.py and direct.py.
 #include "kits/data_kit.h"
 
 #include <stdio.h>

@@ -434,9 +434,9 @@ static void limits(void **state) {
     // More rows than there is room for at first.
     size_t used = 0;
     char *rows = test_alloc(64 << 10);
-    used += (size_t)sprintf(rows, "a,b\n");
+    used += (size_t)snprintf(rows, 64 << 10, "a,b\n");
     for (int i = 0; i < 3200; i++) {
-        used += (size_t)sprintf(rows + used, "%d,%d.5\n", i, 3 * i);
+        used += (size_t)snprintf(rows + used, (64 << 10) - used, "%d,%d.5\n", i, 3 * i);
     }
     struct grt_table_result result;
     const char *path = data_kit_path("t.h5");
@@ -507,8 +507,8 @@ static void forms_of_files(void **state) {
     TEST_REFUSED(grt_direct(grt_direct_desc(.path = npy), &direct), GRT_BAD_DATA, "x.npy: no .npy");
 }
 
-// Other classes that are known make another table. 64 tables are there at a time: the next one takes
-// the place of the first, whose file goes; one that fails takes nobody's.
+// Other classes that are known make another table. 64 tables are there at a time: the next one
+// takes the place of the first, whose file goes; one that fails takes nobody's.
 static void places_of_tables(void **state) {
     (void)state;
     struct grt_direct direct;

@@ -48,14 +48,17 @@ static const struct {
     {"mhw", 1, {2}, {-1, -2}, true},
     {"w90", 2, {90, 3}, {0}, false},
     {"w24", 2, {24, 3}, {0}, false},
+    {"c1", 1, {1}, {0}, false},
 };
 
 // Writes one whose name stands in the text of nodes.
 static void put_tensors(struct wire *w, const char *nodes) {
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-        char inside[32];
+        char inside[32], alone[32];
         snprintf(inside, sizeof inside, ",%s", tensors[i].name);
+        snprintf(alone, sizeof alone, " %s ", tensors[i].name);
         const char *at = strstr(nodes, inside);
+        at = at ? at : strstr(nodes, alone);
         if (!at) {
             continue;
         }
@@ -204,6 +207,46 @@ static const struct {
     {five, "MatMul x,w53 a; Sub a y", false, "node 'y': Sub wants two inputs"},
     {five, "MatMul x,w53 a; Add a,x y", false, "node 'y': Add has inputs of two shapes"},
     {five, "MatMul x,w53 a; Softplus a y", false, "node 'y': Softplus has no layer"},
+    // Activations by what they compute.
+    {five, "MatMul x,w53 a; Gelu a y", true, "[{linear: {outputs: 3, bias: false}}, gelu_exact]"},
+    {five, "MatMul x,w53 a; Gelu a y approximate:tanh", true,
+     "[{linear: {outputs: 3, bias: false}}, gelu]"},
+    {five, "MatMul x,w53 a; Gelu a y approximate:none", true,
+     "[{linear: {outputs: 3, bias: false}}, gelu_exact]"},
+    {five, "MatMul x,w53 a; Sigmoid a s; Mul a,s y", true,
+     "[{linear: {outputs: 3, bias: false}}, silu]"},
+    {five, "MatMul x,w53 a; Sigmoid a s; Mul s,a y", true,
+     "[{linear: {outputs: 3, bias: false}}, silu]"},
+    {five, "Relu x u; Neg u v; Neg v w; MatMul w,w53 y", true,
+     "[relu, {linear: {outputs: out, bias: false}}]"},
+    {five, "MatMul x,w53 a; Exp a y", false, "node 'y': Exp by itself has no layer here"},
+    {five, "MatMul x,w53 a; Relu a b; Sigmoid b y", true,
+     "[{linear: {outputs: 3, bias: false}}, relu, sigmoid]"},
+    {five, "MatMul x,w53 a; Relu a b; Relu b y", true,
+     "[{linear: {outputs: 3, bias: false}}, relu, relu]"},
+    // Branches that meet again.
+    {five, "MatMul x,w53 a; MatMul a,w33 b; Add a,b y", true,
+     "[{linear: {outputs: 3, bias: false}}, {residual: [{linear: {outputs: 3, bias: false}}]}]"},
+    {five, "MatMul x,w53 a; Relu a b; MatMul b,w33 c; Add c,a d; Relu d y", true,
+     "[{linear: {outputs: 3, bias: false}}, {residual: [relu, {linear: {outputs: 3, bias: "
+     "false}}]}, relu]"},
+    {five, "MatMul x,w53 a; Relu a b; Tanh a c; Concat b,c y axis=1", true,
+     "[{linear: {outputs: 3, bias: false}}, {branches: {merge: concat, of: [[relu], [tanh]]}}]"},
+    {five, "MatMul x,w53 a; Relu a b; Tanh a c; Concat c,b,a y axis=-1", true,
+     "[{linear: {outputs: 3, bias: false}}, {branches: {merge: concat, of: [[tanh], [relu], "
+     "[{columns: {first: 0, count: 3}}]]}}]"},
+    {five, "MatMul x,w53 a; Add a,a y", false,
+     "node 'y': Add of a value and itself has no layer here"},
+    // Constants that are copied or turned.
+    {five, "Transpose w35 t perm=1,0; MatMul x,t y", true,
+     "[{linear: {outputs: out, bias: false}}]"},
+    {five, "Identity w53 t; MatMul x,t y", true, "[{linear: {outputs: out, bias: false}}]"},
+    {five, "Identity w35 t; MatMul x,t y", false, "MatMul takes 3 features, and 5 come"},
+    // A normaliser at the beginning.
+    {five, "Sub x,b5 a; Div a,b5 b; MatMul b,w53 y", true,
+     "[{linear: {outputs: out, bias: false}}]"},
+    {five, "Sub x,b3 a; MatMul a,w53 y", false,
+     "node 'a': Sub by these constants is no normaliser of channels"},
     // Windows over images.
     {image, "Conv x,k3 a" PIXELS, true,
      "[{conv: {outputs: 2, size: 3, padding: 0, bias: false}}, {pool: mean}, {linear: {outputs: "
@@ -229,7 +272,8 @@ static const struct {
     {image, "Conv x,k3 a group=3" PIXELS, false, "with square constant weights and one group"},
     {image, "Conv x,k31 a" PIXELS, false, "with square constant weights and one group"},
     {image, "Conv x,k23 a" PIXELS, false, "Conv has weights for 2 channels, and 3 come"},
-    {image, "Conv x,k3 a kernel_shape=5,5" PIXELS, false, "node 'a': Conv has weights"},
+    {image, "Conv x,k3 a kernel_shape=5,5" PIXELS, false,
+     "node 'a': Conv has weights of another size than its kernel_shape"},
     {five, "Conv x,k3 a" PIXELS, false, "Conv takes images [N][channels][height][width] alone"},
     {image, "MaxPool x a kernel_shape=5,5" IMAGE, true,
      "[{max_pool: {size: 5, stride: 1, padding: 0}}, {pool: mean}, {linear: {outputs: out, bias: "
@@ -250,6 +294,8 @@ static const struct {
     {image, "AveragePool x a kernel_shape=2,2 pads=1,1,1,1 count_include_pad=1" IMAGE, true,
      "[{avg_pool: {size: 2, stride: 1, padding: 1}}, {pool: mean}, {linear: {outputs: out, bias: "
      "false}}]"},
+    {image, "AveragePool x a kernel_shape=2,2 pads=2,2,2,2 count_include_pad=1" IMAGE, false,
+     "node 'a': AveragePool has a padding over half its window"},
     // Pools over all places.
     {image, "GlobalMaxPool x a; Flatten a b; MatMul b,w33 y", true,
      "[{pool: max}, {linear: {outputs: out, bias: false}}]"},
@@ -379,6 +425,28 @@ static void weights(void **state) {
         assert_true(net->pieces[2].numbers[i] == (float)(i + 1));
     }
     onnx_network_destroy(&net);
+    assert_true(!net || !net->mean);
+    static const struct {
+        const char *nodes;
+        float mean[5], std[5];
+    } normalisers[] = {
+        {"Sub x,b5 a; Div a,b5 b; MatMul b,w53 y", {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}},
+        {"Mul x,b5 a; Add a,b5 b; MatMul b,w53 y",
+         {-1, -1, -1, -1, -1},
+         {1, 1 / 2.0f, 1 / 3.0f, 1 / 4.0f, 1 / 5.0f}},
+        {"Add x,b5 a; MatMul a,w53 y", {-1, -2, -3, -4, -5}, {1, 1, 1, 1, 1}},
+        {"Sub x,c1 a; MatMul a,w53 y", {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}},
+    };
+    for (size_t k = 0; k < sizeof normalisers / sizeof *normalisers; k++) {
+        write_model(normalisers[k].nodes, five, 17);
+        net = onnx_network_load(path);
+        assert_true(net && net->mean && net->std);
+        for (int i = 0; i < 5; i++) {
+            assert_true(net->mean[i] == normalisers[k].mean[i]);
+            assert_true(net->std[i] == normalisers[k].std[i]);
+        }
+        onnx_network_destroy(&net);
+    }
     // Of images as one axis, and of a convolution: channels last here.
     write_model("Conv x,k3 a; Flatten a b; MatMul b,w24 y", image, 17);
     net = onnx_network_load(path);
