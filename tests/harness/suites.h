@@ -12,6 +12,7 @@
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
     X(launches, H)                                                                                 \
+    X(pays, H)                                                                                     \
     X(misfits, H)                                                                                  \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
