@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides of every limit of the ways to multiply: which products each can do, and for which it
+// Both sides of the limits of the ways to multiply and to convolve: which products each can do, and for which it
 // pays, on devices that are made up. The kernels that devices are asked for by a build are there or
 // refused beforehand, so that no driver is asked.
 #include "kits/profile_kit.h"
@@ -383,7 +383,158 @@ static void intel(void **state) {
     }
 }
 
+// ---- convolutions ----
+
+struct conv_row {
+    const struct conv_variant *variant;
+    enum grt_conv_pass pass;
+    enum grt_dtype type;
+    uint32_t size, stride, padding, rows, side, channels, outputs;
+    int usable, pays;  // -1: not asked
+};
+
+static void check_convolutions(struct made *made, const struct conv_row *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        const struct conv_row *r = &rows[i];
+        uint32_t out = (r->side + 2 * r->padding - r->size) / r->stride + 1;
+        const struct grt_tensor x = {.dtype = r->type,
+                                     .rank = 4,
+                                     .shape = {r->rows, r->side, r->side, r->channels}},
+                                w = {.dtype = r->pass == GRT_CONV_WEIGHT ? GRT_F32 : r->type,
+                                     .rank = 4,
+                                     .shape = {r->outputs, r->size, r->size, r->channels}},
+                                y = {.dtype = r->type,
+                                     .rank = 4,
+                                     .shape = {r->rows, out, out, r->outputs}};
+        const struct grt_conv2d_desc d = {
+            .pass = r->pass, .x = &x, .w = &w, .y = &y, .stride = r->stride, .padding = r->padding};
+        struct conv_case c;
+        conv_fill_case(&c, &made->dev, &d);
+        bool usable = r->usable >= 0 && r->variant->usable(&c);
+        bool pays = r->pays >= 0 && (!r->variant->pays || r->variant->pays(&c));
+        if ((r->usable >= 0 && usable != r->usable) || (r->pays >= 0 && pays != r->pays)) {
+            print_error("row %zu, %s, pass %d, %u of %u x %u x %u to %u, size %u by %u: usable %d, "
+                        "pays %d\n",
+                        i, r->variant->name, (int)r->pass, r->rows, r->side, r->side, r->channels,
+                        r->outputs, r->size, r->stride, usable, pays);
+            fail();
+        }
+    }
+    grt_profile_destroy(&made->dev.profile);
+}
+#define CHECK_CONV(made, rows) check_convolutions(made, rows, sizeof(rows) / sizeof *(rows))
+#define C(name) &conv_variant_##name
+#define TO GRT_CONV_FORWARD
+#define BACK GRT_CONV_DATA
+#define UP GRT_CONV_WEIGHT
+
+static void convolutions_of_hopper(void **state) {
+    (void)state;
+    struct made made;
+    static const struct conv_row rows[] = {
+        {C(product), TO, GRT_F32, 1, 1, 0, 4, 8, 7, 5, 1, 1},
+        {C(product), TO, GRT_F32, 1, 2, 0, 4, 8, 7, 5, 0, 1},
+        {C(product), TO, GRT_F32, 3, 1, 1, 4, 8, 7, 5, 0, 1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma), BACK, GRT_BF16, 3, 2, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma), UP, GRT_F16, 3, 2, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma), TO, GRT_F32, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 3, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 60, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 60, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 16, 16, 1, 1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 8, 16, 1, 0},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 16, 8, 1, 0},
+        {C(wgmma), TO, GRT_F16, 16, 1, 8, 64, 16, 64, 64, 1, 1},
+        {C(wgmma), TO, GRT_F16, 17, 1, 8, 64, 16, 64, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 2, 1, 64, 2, 64, 64, 1, -1},
+        {C(wgmma), TO, GRT_F16, 1, 2, 0, 64, 1, 64, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 1 << 20, 32, 64, 64, 0, -1},
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, (1 << 20) - 1, 32, 64, 64, 1, -1},
+        {C(wgmma_48k), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 0},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 160, 1, 0},
+        {C(wgmma_x_registers), UP, GRT_F16, 3, 1, 1, 64, 16, 64, 160, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma_w_registers), BACK, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma_w_registers), UP, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 2, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 0, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 5, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 128, 64, 1, 0},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 136, 64, 0, -1},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 56, 64, 1, 0},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 72, 1, 0},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 5, 64, 64, 1, 0},  // boxes half full
+        {C(wgmma_columns), UP, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma_columns), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_columns), UP, GRT_F16, 3, 1, 1, 64, 5, 64, 64, 1, 0},
+        {C(wgmma_columns), UP, GRT_F16, 3, 1, 1, 64, 16, 8, 64, 1, 0},
+        {C(folded), TO, GRT_F16, 5, 2, 2, 64, 16, 4, 64, -1, 1},
+        {C(folded), TO, GRT_F16, 4, 2, 1, 64, 16, 4, 64, -1, 0},
+        {C(folded), TO, GRT_F16, 5, 2, 2, 64, 16, 4, 96, -1, 0},
+        {C(folded), BACK, GRT_F16, 5, 2, 2, 64, 16, 4, 64, 0, -1},
+        {C(folded), TO, GRT_F16, 5, 1, 2, 64, 16, 4, 64, 0, -1},
+        {C(folded), TO, GRT_F32, 5, 2, 2, 64, 16, 4, 64, 0, -1},
+        {C(panel), TO, GRT_F32, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(widened), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(patches), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+    };
+    make(&made, GRT_BACKEND_OPENCL, MMA | ROOMY | HOPPER);
+    CHECK_CONV(&made, rows);
+    // Within 48 KiB.
+    static const struct conv_row lean[] = {
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 0, -1},
+        {C(wgmma_48k), TO, GRT_F16, 3, 1, 1, 64, 16, 16, 16, 1, 1},
+        {C(wgmma_48k), TO, GRT_F16, 3, 1, 1, 64, 16, 8, 16, 1, 0},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 16, 16, 1, 1},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 8, 16, 1, 0},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 16, 8, 1, 0},
+        {C(wgmma_w_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 128, 64, 1, 1},
+        {C(wgmma_w_registers), BACK, GRT_F16, 3, 1, 1, 64, 16, 64, 128, 1, 1},
+        {C(wgmma_w_registers), BACK, GRT_F16, 3, 1, 1, 64, 16, 64, 136, 0, -1},
+    };
+    make(&made, GRT_BACKEND_VULKAN, HOPPER);
+    made.dev.info.caps.imports = 1;
+    CHECK_CONV(&made, lean);
+    static const struct conv_row roomy[] = {
+        {C(wgmma), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 1},
+        {C(wgmma_48k), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 64, 1, 0},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 128, 1, 0},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 136, 1, 1},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 160, 1, 1},
+        {C(wgmma_x_registers), TO, GRT_F16, 3, 1, 1, 64, 16, 64, 168, 1, 0},
+        {C(wgmma_x_registers), BACK, GRT_F16, 3, 1, 1, 64, 16, 160, 64, 1, 1},
+        {C(wgmma_x_registers), BACK, GRT_F16, 3, 1, 1, 64, 16, 64, 160, 1, 0},
+    };
+    make(&made, GRT_BACKEND_VULKAN, HOPPER);
+    made.dev.info.caps.imports = 2;
+    CHECK_CONV(&made, roomy);
+}
+
+static void convolutions_of_processors(void **state) {
+    (void)state;
+    struct made made;
+    for (uint32_t software = 0; software < 2; software++) {
+        const struct conv_row rows[] = {
+            {C(panel), TO, GRT_F32, 3, 1, 1, 4, 8, 8, 4, (int)software, 1},
+            {C(panel), TO, GRT_F32, 3, 1, 1, 4, 8, 8, 3, (int)software, 0},  // vectors of four
+            {C(panel), BACK, GRT_F32, 3, 1, 1, 4, 8, 4, 3, (int)software, 1},
+            {C(panel), BACK, GRT_F32, 3, 1, 1, 4, 8, 3, 8, (int)software, 0},
+            {C(panel), TO, GRT_F16, 3, 1, 1, 4, 8, 8, 4, 0, -1},
+            {C(widened), TO, GRT_F16, 3, 1, 1, 4, 8, 8, 4, (int)software, 1},
+            {C(widened), TO, GRT_F32, 3, 1, 1, 4, 8, 8, 4, 0, 0},
+            {C(tiled), TO, GRT_F32, 3, 1, 1, 4, 8, 8, 4, 1, software ? 0 : -1},
+        };
+        make(&made, GRT_BACKEND_OPENCL, 0);
+        made.dev.info.caps.software = software;
+        made.dev.info.caps.vector = 4;
+        CHECK_CONV(&made, rows);
+    }
+}
+
 static const struct CMUnitTest cases[] = {
+    PAYS_CASE(convolutions_of_hopper),
+    PAYS_CASE(convolutions_of_processors),
     PAYS_CASE(opencl_of_nvidia),
     PAYS_CASE(vulkan_with_imports),
     PAYS_CASE(cooperative_matrices),
