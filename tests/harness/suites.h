@@ -53,6 +53,7 @@
     X(vkmakes, H)                                                                                  \
     X(clcalls, H)                                                                                  \
     X(clkernels, H)                                                                                \
+    X(clmakes, H)                                                                                  \
     X(seam, H)                                                                                     \
     X(tally, H)                                                                                    \
     X(outside, H)                                                                                  \
