@@ -12,6 +12,7 @@
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
     X(launches, H)                                                                                 \
+    X(pays, H)                                                                                     \
     X(misfits, H)                                                                                  \
     X(import, H)                                                                                   \
     X(probe, H)                                                                                    \
@@ -88,8 +89,10 @@
     X(vkmakes, H)                                                                                  \
     X(clcalls, H)                                                                                  \
     X(clkernels, H)                                                                                \
+    X(clmakes, H)                                                                                  \
     X(seam, H)                                                                                     \
     X(tally, H)                                                                                    \
+    X(fits, H)                                                                                     \
     X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \
     X(refused, H)                                                                                  \
