@@ -139,7 +139,7 @@ def rounded(text):
 
 
 def spread(values):
-    """Of numbers: their mean size, and a mean in which each place counts otherwise."""
+    """Of numbers: their mean size, and as a share of it a mean in which each place counts otherwise."""
     if values.size == 0:
         return "-"
     values = values.astype("f8").ravel()
@@ -147,8 +147,7 @@ def spread(values):
         return f"not finite: {np.count_nonzero(~np.isfinite(values))}"
     size = np.abs(values).mean()
     place = (values * (1 + np.arange(values.size) % 7)).mean() / 4
-    places = max(0, digits - 1 - math.floor(math.log10(size))) if size > 0 else 0
-    return f"{size:#.{digits}g} {place:.{min(places, 30)}f}"
+    return f"{size:#.{digits}g} {place / size if size > 0 else 0:.{max(digits - 1, 2)}f}"
 
 
 # ---- what a command leaves ----
