@@ -238,7 +238,7 @@ static void flags(void **state) {
                        (m->has_parts ? PARTS : 0u) | (m->dx_on_dy ? OVER : 0u) |
                        (m->forgets_x ? X : 0u) | (m->forgets_y ? Y : 0u);
         assert_int_equal(got, rows[i].flags);
-        assert_true(m->where[0] == 0 && m->name[0] == 0 && !m->nameless && !m->net);
+        assert_true(m->name[0] == 0 && !m->nameless && !m->net);
         grt_module_destroy(&m);
     }
 }
