@@ -95,6 +95,28 @@ static void what_none_is_made_of(void **state) {
     TEST_REFUSED(grt_linear_create(NULL), GRT_INVALID, "linear: no desc");
     TEST_REFUSED(grt_linear_create(grt_linear_desc(.inputs = 3)), GRT_INVALID,
                  "linear: outputs must be at least 1");
+    static const struct {
+        struct grt_window_pool_desc desc;
+        const char *why;
+    } windows[] = {
+        {{.pool = GRT_POOL_COUNT, .size = 2}, "window pool: no such pooling"},
+        {{.size = 0}, "window pool: size must be at least 1"},
+        {{.size = 1, .padding = 1}, "window pool: padding is more than half the size"},
+    };
+    for (int i = 0; i < 3; i++) {
+        TEST_REFUSED(grt_window_pool_create(&windows[i].desc), GRT_INVALID, windows[i].why);
+    }
+    static const struct {
+        struct grt_conv_desc desc;
+        const char *why;
+    } convs[] = {
+        {{.size = 3}, "conv: outputs must be at least 1"},
+        {{.outputs = 3}, "conv: size must be at least 1"},
+        {{.outputs = 3, .size = 1, .padding = 1}, "conv: padding must be below the size"},
+    };
+    for (int i = 0; i < 3; i++) {
+        TEST_REFUSED(grt_conv_create(&convs[i].desc), GRT_INVALID, convs[i].why);
+    }
     TEST_REFUSED(grt_activation_create(GRT_ACT_COUNT), GRT_INVALID, "activation: no such one");
     TEST_REFUSED(grt_pool_create(GRT_POOL_COUNT), GRT_INVALID, "pool: no such pooling");
     TEST_REFUSED(grt_dropout_create(1), GRT_INVALID,
@@ -238,7 +260,7 @@ static void flags(void **state) {
                        (m->has_parts ? PARTS : 0u) | (m->dx_on_dy ? OVER : 0u) |
                        (m->forgets_x ? X : 0u) | (m->forgets_y ? Y : 0u);
         assert_int_equal(got, rows[i].flags);
-        assert_true(m->where[0] == 0 && m->name[0] == 0 && !m->nameless && !m->net);
+        assert_true(m->name[0] == 0 && !m->nameless && !m->net);
         grt_module_destroy(&m);
     }
 }

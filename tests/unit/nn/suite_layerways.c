@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpurt/profile.h"
 #include "oracle/image.h"
 
 // A module by itself, with memory for samples and their gradients.
@@ -176,6 +177,59 @@ static void numbers_that_move(void **state) {
         }
         one_end(&o);
     }
+}
+
+// ---- rows with zeros behind them ----
+
+// A linear layer of 5 numbers whose rows are 8 apart: once, and again to the gradients there are.
+static void wide_rows(void **state) {
+    (void)state;
+    enum { ROWS = 3, INPUTS = 5, PITCH = 8, OUTPUTS = 2 };
+    struct one o;
+    assert_true(grt_dev_profile_set(test.dev, GRT_KEY_ROW_BYTES,
+                                    &(struct grt_profile_value){.count = 1, .numbers = {16}}));
+    one_begin(&o, grt_linear_create(grt_linear_desc(.outputs = OUTPUTS)), ROWS,
+              &(struct grt_shape){1, {INPUTS}}, NULL);
+    assert_int_equal(grt_net_pitch(&o.net, INPUTS), PITCH);
+    float x[ROWS][PITCH] = {{0}}, weight[OUTPUTS][INPUTS], dy[ROWS][OUTPUTS], y[ROWS][OUTPUTS];
+    float dx[ROWS][INPUTS] = {{0}}, dw[OUTPUTS][INPUTS] = {{0}}, db[OUTPUTS] = {0};
+    static const float bias[OUTPUTS] = {10, 20};
+    for (int r = 0; r < ROWS; r++) {
+        for (int k = 0; k < OUTPUTS; k++) {
+            dy[r][k] = (float)(r - 2 * k + 1);
+            y[r][k] = bias[k];
+            db[k] += dy[r][k];
+            for (int i = 0; i < INPUTS; i++) {
+                x[r][i] = (float)(r * INPUTS + i - 4);
+                weight[k][i] = (float)(2 * i - 3 * k + 1);
+                y[r][k] += x[r][i] * weight[k][i];
+                dx[r][i] += dy[r][k] * weight[k][i];
+                dw[k][i] += dy[r][k] * x[r][i];
+            }
+        }
+    }
+    struct test_tensor wide = test_tensor(test.dev, GRT_F32, ROWS, PITCH);
+    test_tensor_write(&wide, x);
+    put(&o.params.list[0]->master, &weight[0][0]);
+    put(&o.params.list[1]->master, bias);
+    put(o.dy, &dy[0][0]);
+    o.x = &wide.tensor;
+    for (int again = 0; again < 2; again++) {
+        o.add = again == 1;
+        one_run(&o);
+        check(o.y, &y[0][0], 0);
+        check(o.dx, &dx[0][0], 0);
+        check(&o.params.list[0]->grad, &dw[0][0], 0);
+        check(&o.params.list[1]->grad, db, 0);
+        for (int k = 0; k < OUTPUTS; k++) {
+            db[k] *= 2;
+            for (int i = 0; i < INPUTS; i++) {
+                dw[k][i] *= 2;
+            }
+        }
+    }
+    test_tensor_end(&wide);
+    one_end(&o);
 }
 
 // ---- activations ----
@@ -389,7 +443,8 @@ static void norm_of_one_row(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    REF_CASE(largest_of_points), REF_CASE(numbers_that_move), REF_CASE(activations_far_out),
-    REF_CASE(norms_of_ranks),    REF_CASE(norms_alone),       REF_CASE(norm_of_one_row),
+    REF_CASE(largest_of_points),   REF_CASE(numbers_that_move), REF_CASE(wide_rows),
+    REF_CASE(activations_far_out), REF_CASE(norms_of_ranks),    REF_CASE(norms_alone),
+    REF_CASE(norm_of_one_row),
 };
 TEST_SUITE(layerways, false, cases);

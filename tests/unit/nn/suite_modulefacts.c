@@ -212,6 +212,42 @@ static void parameters(void **state) {
     }
 }
 
+// Number n of parameter i is random word n of stream i at step 0, whatever the parameters before it
+// are: a seed means the same network in every version.
+static void drawn_by_hand(void **state) {
+    (void)state;
+    const uint64_t seed = 7 + (11ull << 32);
+    const uint32_t key[2] = {7, 11}, step[2] = {0, 0};
+    struct grt_params p;
+    struct grt_plan *plan = grt_plan_create(test.dev);
+    grt_params_init(&p, test.dev, GRT_F32);
+    for (uint32_t i = 0; i < 4; i++) {
+        grt_params_add(&p, "", "p", (const uint64_t[GRT_MAX_RANK]){9 + i},
+                       i == 1   ? GRT_INIT_ONES
+                       : i == 3 ? GRT_INIT_NORMAL
+                                : GRT_INIT_UNIFORM,
+                       0.375f);
+    }
+    grt_params_declare(&p, plan, false);
+    assert_true(grt_plan_alloc(plan));
+    grt_params_place(&p);
+    assert_true(grt_params_draw(&p, seed));
+    for (uint32_t i = 0; i < 4; i++) {
+        float *v = learn_read(&p.list[i]->master);
+        for (uint32_t n = 0; n < 9 + i; n++) {
+            double uniform = 2 * oracle_uniform(oracle_bits(key, step, i, n)) - 1;
+            double normal = oracle_normal(oracle_bits(key, step, i, n / 2 * 2),
+                                          oracle_bits(key, step, i, n / 2 * 2 + 1), n % 2 == 1)
+                                .value;
+            double want = i == 1 ? 1 : 0.375 * (i == 3 ? normal : uniform);
+            assert_true(fabs((double)v[n] - want) <= (i == 3 ? 1e-5 : 1e-7));
+        }
+        free(v);
+    }
+    grt_params_finish(&p);
+    grt_plan_destroy(&plan);
+}
+
 // A name that fits, and one that is a letter too long; what is not wanted is not declared.
 static void names_and_groups(void **state) {
     (void)state;
@@ -441,12 +477,9 @@ static void shapes_that_do_not_fit(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    REF_CASE(shapes),
-    REF_CASE(views),
-    REF_CASE(parameters),
-    REF_CASE(names_and_groups),
-    REF_CASE(pitches),
-    REF_CASE(exchanges),
-    REF_CASE(shapes_that_do_not_fit),
+    REF_CASE(shapes),           REF_CASE(views),
+    REF_CASE(parameters),       REF_CASE(drawn_by_hand),
+    REF_CASE(names_and_groups), REF_CASE(pitches),
+    REF_CASE(exchanges),        REF_CASE(shapes_that_do_not_fit),
 };
 TEST_SUITE(modulefacts, false, cases);
