@@ -347,6 +347,24 @@ static void test_keys(void **state) {
     assert_string_equal(train_key_fallback(GRT_CONFIG_ACTIVATION, GRT_CONFIG_OF_PPO), "tanh");
 }
 
+// A line of words has 98 characters at most.
+static void test_width(void **state) {
+    (void)state;
+    for (size_t more = 0; more < 2; more++) {
+        char *text = NULL, head[128];
+        size_t size = 0, second = 48 + more;
+        memset(head, 'w', sizeof head);
+        head[47] = ' ';
+        head[48 + second] = '\0';
+        grt_config_init(&config);
+        FILE *file = open_memstream(&text, &size);
+        init_print(file, &config, head);
+        assert_int_equal(fclose(file), 0);
+        assert_int_equal(strcspn(text, "\n"), more ? 49 : 98);
+        free(text);
+    }
+}
+
 // A config to begin with: what is given as it is, all else as comments, each below its meaning.
 static void test_init(void **state) {
     (void)state;
@@ -473,10 +491,10 @@ static void test_gpus_of_ranks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words),         cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_simclr),        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_keys),          cmocka_unit_test(test_init),
-        cmocka_unit_test(test_gpus_of_ranks),
+        cmocka_unit_test(test_words),  cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_simclr), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_keys),   cmocka_unit_test(test_init),
+        cmocka_unit_test(test_width),  cmocka_unit_test(test_gpus_of_ranks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

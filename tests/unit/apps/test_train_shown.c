@@ -396,8 +396,12 @@ static void test_sensors(void **state) {
     assert_true(logs == 3 && isnan(number(GRT_FIELD_EPOCH_ENERGY)));
     assert_true(isnan(number(GRT_FIELD_ENERGY)));
     assert_int_equal(trainer.sensors.epochs, 2);
+    means.energy = 5;
+    tell(GRT_RUN_NEWS_ROW, &judged, NULL);
+    assert_true(logs == 4 && number(GRT_FIELD_EPOCH_ENERGY) == 5);
     // At the end the whole, and of several evaluations the mean.
     trainer.rows.begun = false;
+    trainer.sensors.epochs = 2;
     means.energy = 30;
     trainer_monitor_end(&trainer);
     const char *end = strstr(line, "; 15.0 J to each evaluation");
@@ -414,7 +418,7 @@ static void test_sensors(void **state) {
     lines = 0;
     tell(GRT_RUN_NEWS_ROW, &judged, NULL);
     trainer_monitor_end(&trainer);
-    assert_true(logs == 3 && lines == 0);
+    assert_true(logs == 4 && lines == 0);
 }
 
 int main(void) {
