@@ -107,7 +107,7 @@ static inline bool made_known(size_t row, const char *key) {
 
 static inline void made_number(size_t row, const char *key, double want, int line) {
     double got = json_number_value(made_cell(row, key));
-    if (!made_known(row, key) || !(fabs(got - want) <= 2e-6 * fabs(want))) {
+    if (!made_known(row, key) || !(fabs(got - want) <= 2e-6 * fabs(want) + 1e-12)) {
         fail_msg("line %d, row %zu: %s is %.9g, not %.9g", line, row, key, got, want);
     }
 }
