@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of the test's own with a sweep's file and a trainer in it, a script that writes down what
-// it is called with; for the tests of sweeps.
+// A folder of the test's own with a sweep's file and a trainer in it, a script that writes down
+// what it is called with; for the tests of sweeps.
 #ifndef TEST_APPS_SWEEP_FOLDER_H
 #define TEST_APPS_SWEEP_FOLDER_H
 

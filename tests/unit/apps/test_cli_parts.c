@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all verbs share: files that clash, results that appear when they are whole, lists of devices,
-// samples that are timed, values at their limits, and what is said.
+// What all verbs share: files that clash, results that appear when they are whole, lists of
+// devices, samples that are timed, values at their limits, and what is said.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sensors tell at the edges of their files, in made-up trees of them, and a look at the machine
-// and its processes that goes on.
+// What sensors tell at the edges of their files, in made-up trees of them, and a look at the
+// machine and its processes that goes on.
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of devices and processes, in tables, JSON, on the screen, as means and as metrics: of
-// made-up numbers, each under its own name.
+// What is told of devices and processes, in tables, JSON, on the screen, as means and as metrics:
+// of made-up numbers, each under its own name.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

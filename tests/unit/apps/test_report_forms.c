@@ -274,6 +274,11 @@ static void logs_and_figures(void **state) {
     settle(0);
     assert_int_equal(r.contenders[1].color, 0);  // four curves before two figures
     assert_int_equal(r.contenders[0].color, 1);
+    end(NULL);
+    begin(NULL);
+    add("log", run, false);
+    add("log2", run, false);
+    assert_int_equal(r.source_count, 2);
 }
 
 // ---- forms ----

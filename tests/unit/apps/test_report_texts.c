@@ -560,21 +560,11 @@ static void places(void **state) {
     char why[REPORT_WHY] = "";
     (void)state;
     report_init(&r);
-    assert_true(reads(
-        &r,
-        SNAPSHOT(
-            NUMBERS,
-            BLOCK("a", "device", "4", "0", "2") "," BLOCK("b", "device", "2", "1", "null") "," BLOCK(
-                "u", "upload", "9", "0",
-                "9") "," BLOCK("z", "device", "0", "0",
-                               "9") "," BLOCK("c", "device", "1", "2",
-                                              "6") "," BLOCK("d", "device", "5", "3",
-                                                             "7") "," BLOCK("e", "device", "3", "4",
-                                                                            "8") "," BLOCK("f",
-                                                                                           "device",
-                                                                                           "1", "6",
-                                                                                           "10")),
-        why));
+#define LOWER BLOCK("a", "device", "4", "0", "2") "," BLOCK("b", "device", "2", "1", "null")
+#define UNSEEN BLOCK("u", "upload", "9", "0", "9") "," BLOCK("z", "device", "0", "0", "9")
+#define MIDDLE BLOCK("c", "device", "1", "2", "6") "," BLOCK("d", "device", "5", "3", "7")
+#define LAST BLOCK("e", "device", "3", "4", "8") "," BLOCK("f", "device", "1", "6", "10")
+    assert_true(reads(&r, SNAPSHOT(NUMBERS, LOWER "," UNSEEN "," MIDDLE "," LAST), why));
     const struct report_memory *m = &r.memories[0];
     assert_int_equal(m->count, 6);
     near_to(m->seconds, 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a sweep, its slots, and machines that ssh reaches by GNU parallel, which is a script
-// here that writes down what it is called with.
+// The folder of a sweep, its slots, and machines that ssh reaches by GNU parallel, which is a
+// script here that writes down what it is called with.
 #include "sweep_folder.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a sweep's file says, one fact a row: numbers at their limits, devices, how a parameter without
-// a word is drawn, how many trials there are, and where a mistake stands.
+// What a sweep's file says, one fact a row: numbers at their limits, devices, how a parameter
+// without a word is drawn, how many trials there are, and where a mistake stands.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
