@@ -92,6 +92,7 @@
     X(clmakes, H)                                                                                  \
     X(seam, H)                                                                                     \
     X(tally, H)                                                                                    \
+    X(stamped, H)                                                                                  \
     X(fits, H)                                                                                     \
     X(outside, H)                                                                                  \
     X(nothing, H)                                                                                  \

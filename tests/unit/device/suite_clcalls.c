@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call that the OpenCL backend makes of a list of commands, and what it does with the answers:
-// arguments, events, times, refusals. The driver is made up. A word for each call:
+// Every call that the OpenCL backend makes of a list of commands, and what it does with the
+// answers: arguments, events, times, refusals. The driver is made up. A word for each call:
 //
 //     run(k 4 6,5,7/2,1,1)   kernel object 4, global and local sizes; + behind it: with an event
 //     write(3+8:20 < 5)      into memory 3 from byte 8 on, 20 bytes, from place 5 of the host

@@ -413,8 +413,10 @@ static void a_snapshot(void **state) {
     grt_timeline_part(0, "of none", 0, 1);
     grt_timeline_free(a, 100);
     grt_timeline_free(b, 100);
+    uint64_t d = grt_timeline_alloc(NULL, "d", GRT_BUF_DEVICE, 4, 164);  // as much again, later
+    assert_true(d > 0);
     grt_timeline_free(a ^ (uint64_t)1 << 32, 9999);  // of another timeline
-    assert_int_equal(t->level_count, 3);
+    assert_int_equal(t->level_count, 4);
     grt_timeline_stop(t);
     // Times that can be told.
     t->begin = 10;
@@ -424,6 +426,7 @@ static void a_snapshot(void **state) {
         t->allocations[i].begin = begins[i];
         t->levels[i].at = levels[i];
     }
+    t->allocations[3].begin = t->levels[3].at = 13.5;
     t->allocations[0].end = 13;
     t->allocations[1].end = 13.25;
     char want[1024];
@@ -439,7 +442,9 @@ static void a_snapshot(void **state) {
              "\"end\": 3.250000000, \"tensors\": []},\n"
              "  {\"label\": \"unnamed\", \"kind\": \"device\", \"size\": 100, "
              "\"begin\": 2.000000000, \"end\": null, \"tensors\": [\n"
-             "   {\"label\": \"x\", \"offset\": 4, \"size\": 8}]}]}\n",
+             "   {\"label\": \"x\", \"offset\": 4, \"size\": 8}]},\n"
+             "  {\"label\": \"d\", \"kind\": \"device\", \"size\": 4, "
+             "\"begin\": 3.500000000, \"end\": null, \"tensors\": []}]}\n",
              grt_version());
     expect_file(grt_timeline_write_memory, t, want);
     grt_timeline_destroy(&t);

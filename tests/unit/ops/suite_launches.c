@@ -303,8 +303,15 @@ static void rows_and_columns(void **state) {
            "softmax WG=256 LANES=4 (60 a) [2 1 1] a:f00 b:f00\n"
            "softmax WG=256 LANES=4 (60 a) [2 1 1] a+f00:f00 b+f00:f00\n"
            "softmax WG=256 LANES=4 (8 a) [1 1 1] a+1e00:140 b+1e00:140\n");
-    dev->info.caps.max_binding = 1 << 20;
 #define NORM(...) grt_op_layer_norm(graph, &(struct grt_layer_norm_desc){__VA_ARGS__})
+    RECORD(NORM(.x = x, .y = y, .stats = at(4, 0, GRT_F32, 200, 2, 0)),
+           "layer_norm WG=256 LANES=4 SAVE=1 (60 a 3dcccccd 3727c5ac) [2 1 1] a:f00 a:f00 a:f00"
+           " b:f00 e:300\n"
+           "layer_norm WG=256 LANES=4 SAVE=1 (60 a 3dcccccd 3727c5ac) [2 1 1] a+f00:f00 a+f00:f00"
+           " a+f00:f00 b+f00:f00 e+300:300\n"
+           "layer_norm WG=256 LANES=4 SAVE=1 (8 a 3dcccccd 3727c5ac) [1 1 1] a+1e00:140 a+1e00:140"
+           " a+1e00:140 b+1e00:140 e+600:40\n");
+    dev->info.caps.max_binding = 1 << 20;
     RECORD(NORM(.x = x, .y = y), "layer_norm WG=256 LANES=4 (c8 a 3dcccccd 3727c5ac) [4 1 1] "
                                  "a:1f40 a:1f40 a:1f40 b:1f40 u:100\n");
     RECORD(NORM(.x = x, .y = y, .weight = F32(2, 10), .bias = F32(3, 10),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both sides of the limits of the ways to multiply and to convolve: which products each can do, and for which it
-// pays, on devices that are made up. The kernels that devices are asked for by a build are there or
-// refused beforehand, so that no driver is asked.
+// Both sides of the limits of the ways to multiply and to convolve: which products each can do, and
+// for which it pays, on devices that are made up. The kernels that devices are asked for by a build
+// are there or refused beforehand, so that no driver is asked.
 #include "kits/profile_kit.h"
 
 #include <stdio.h>
