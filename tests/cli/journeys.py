@@ -283,7 +283,8 @@ def said(text):
             kept.append(line)
     # What activations take, and the largest batch, are the memory plan's, which may get better.
     text = re.sub(r"(?m)^([\w.]*,\w+,(?:\[\d+\])+,(?:\[\d+\])+,\d+,\d+),\d+,(\d)$", r"\1,bytes,\2", "\n".join(kept))
-    return re.sub(r"(largest batch on ref:0): \d.*", r"\1 ...", text)
+    # What the HDF5 library says of a file is its version's.
+    return re.sub(r"(largest batch on ref:0|HDF5 file that can be read): .*", r"\1 ...", text)
 
 
 def untimed(text):

@@ -82,6 +82,7 @@ static bool choose_model(struct grt_task *task) {
             return false;
         }
         c->places[GRT_CONFIG_NETWORK] = place;
+        c->places[GRT_CONFIG_NETWORK].given = true;  // by its kind, where nobody gave a model
         c->network.line = place.line;
         c->network.column = place.column;
         return one_network(c);
