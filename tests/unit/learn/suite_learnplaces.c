@@ -85,6 +85,10 @@ static void rows_of_pairs(void **state) {
         }
         grt_graph_destroy(&graph);
     }
+    struct grt_graph *none = grt_graph_create(test.dev, "none");
+    grt_op_loss(none, NULL);
+    TEST_REFUSED(grt_graph_bake(none), GRT_INVALID, "loss: no desc");
+    grt_graph_destroy(&none);
     grt_buf_destroy(&scratch);
     struct test_tensor *all[] = {&y, &dy, &less, &parts, &own};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

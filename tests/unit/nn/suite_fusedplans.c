@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fused perceptrons are cut for GPUs, in numbers by hand: blocks of rows, parts of gradients and
-// memory, on both sides of where another cut begins. No GPU is wanted for that.
+// How fused perceptrons are cut for GPUs, in numbers by hand: blocks of rows, parts of gradients
+// and memory, on both sides of where another cut begins. No GPU is wanted for that.
 #include "kits/ref_kit.h"
 
 #include <string.h>

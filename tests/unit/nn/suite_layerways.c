@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers one by one, on numbers by hand: ties, numbers that are none, what is left as it is, what is
-// written beside; and norms over the rows of several processes.
+// Layers one by one, on numbers by hand: ties, numbers that are none, what is left as it is, what
+// is written beside; and norms over the rows of several processes.
 #include "kits/learn_kit.h"
 #include "kits/ref_kit.h"
 
