@@ -586,6 +586,6 @@ static inline void made_software(void) {
     made.info.caps.timestamps = 0;
 }
 
-#include "made_run.h"
+#include "unit/apps/made_run.h"
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench ppo` with a learner that was made up: the iteration in the middle and its phases,
 // rows of each loop, type and size, what it says of both loops, what does not fit and what fails.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench_more.h"
 #include "cli/command.h"

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "made_run.h"
+#include "unit/apps/made_run.h"
 
 #include "cli/command.h"
 

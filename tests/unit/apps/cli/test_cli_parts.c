@@ -16,7 +16,7 @@
 
 #include "base/closest.h"
 #include "base/log.h"
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/options/options.h"
 #include "cli/options/spread.h"

@@ -4,7 +4,7 @@
 #ifndef TESTS_MADE_TUNE_H
 #define TESTS_MADE_TUNE_H
 
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include <dirent.h>
 #include <sys/stat.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench mlp` and `images` with a made-up learner: figures of a row by what its steps take,
 // gradients that are off by a little more or less than is allowed, models, defaults and exit codes.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench_mlp_check.h"
 #include "bench/bench_more.h"

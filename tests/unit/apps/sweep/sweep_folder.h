@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "sweep/sweep.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench rollout` on a made-up device: what two settings and every list come to, what held
 // them back, steps that were not taken, returns that differ, worlds in memory, and what is refused.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench.h"
 #include "cli/command.h"

@@ -3,7 +3,7 @@
 // what is looked at; and what the command prints of a made-up system.
 #include "doctor_world.h"
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 #include "doctor/doctor_files.h"

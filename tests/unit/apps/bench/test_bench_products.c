@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench gemm` and `conv` on a made-up device: figures by the device's own rates, shares of
 // what its arithmetic and its matrix units do at most, a peer in turns, names, defaults, mistakes.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench.h"
 #include "bench/bench_conv.h"

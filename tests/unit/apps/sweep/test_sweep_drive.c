@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/spawn.h"
 #include "cli/talk.h"

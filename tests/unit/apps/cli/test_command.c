@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/options/options.h"
 #include "cli/options/watch.h"
 #include "cli/spawn.h"

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "made_run.h"
+#include "unit/apps/made_run.h"
 
 #include "cli/command.h"
 #include "gpurt/device.h"

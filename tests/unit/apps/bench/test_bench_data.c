@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench data` with a loader that was made up: rates beside those of reading and of copying,
 // medians, the slowest stage, batches that differ, and what is refused.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench_more.h"
 #include "cli/command.h"

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/talk.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How `gpurt bench train` measures one configuration, with a learner, a loader and a feed that were
 // made up: what its steps, phases and copies take, what does not fit, and what fails on the way.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/train/bench_train.h"
 #include "gpurt/feed.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `gpurt bench memory` and `launch` on a made-up device, and what all kinds share: every figure of
 // a row by what the device says that work takes, rows that are wrong or do not fit, and exit codes.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/bench.h"
 #include "cli/command.h"

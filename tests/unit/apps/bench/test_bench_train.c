@@ -2,7 +2,7 @@
 // `gpurt bench train` with rows that were made up: every column, the order of rows and what is left
 // out of them, what the command line and the config say together, what is recommended in each form,
 // files that are written, and exit codes. What rows mean has test_train_advice.c.
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "bench/train/bench_train.h"
 #include "cli/command.h"

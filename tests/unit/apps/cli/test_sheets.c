@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "caught.h"
+#include "unit/apps/caught.h"
 #include "cli/command.h"
 #include "cli/output/sheet.h"
 #include "cli/output/table.h"
