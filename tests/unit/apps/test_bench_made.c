@@ -17,8 +17,8 @@ static int begin(void **state) {
 
 static const char *const copies[] = {"device copy", "driver copy", "upload", "readback"};
 
-// By the device's clock, which says half: copies at 0.2 GB/s by a kernel, 0.1 by the driver; those on
-// the device are read and written.
+// By the device's clock, which says half: copies at 0.2 GB/s by a kernel, 0.1 by the driver; those
+// on the device are read and written.
 static void memory(void **state) {
     (void)state;
     static const double rates[] = {0.2 * 2 / 0.5, 0.2 * 1 / 0.5, 0.1 / 0.5, 0.1 / 0.5};
