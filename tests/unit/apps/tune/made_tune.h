@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings to tune and a worker that are made up, for test_tune_jobs.c: speeds follow from the first
-// number of a setting, and each task takes a second.
+// Settings to tune and a worker that are made up, for test_tune_jobs.c: speeds follow from the
+// first number of a setting, and each task takes a second.
 #ifndef TESTS_MADE_TUNE_H
 #define TESTS_MADE_TUNE_H
 
