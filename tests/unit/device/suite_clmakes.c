@@ -149,8 +149,8 @@ static struct {
     cl_ulong at[5];
     double late[5];
     uint32_t tries;
-    double begun, took;  // of the third
-    double off;          // of the driver's pair
+    double begun;  // of the third
+    double off;    // of the driver's pair
     const char *version;
 } clocks;
 
@@ -167,10 +167,7 @@ static cl_int CL_API_CALL fill(cl_command_queue queue, cl_mem handle, const void
     double begun = grt_seconds();
     while (grt_seconds() < begun + clocks.late[clocks.tries % 5]) {
     }
-    if (clocks.tries == 2) {
-        clocks.begun = begun;
-        clocks.took = grt_seconds() - begun;
-    }
+    clocks.begun = clocks.tries == 2 ? begun : clocks.begun;
     return code;
 }
 static cl_int CL_API_CALL wait_quietly(cl_uint count, const cl_event *list) {
@@ -398,10 +395,11 @@ static void clocks_are_read(void **state) {
     };
     gcl.clWaitForEvents = wait_quietly;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        double device = -1, host = -1;
         struct gcl_dev *dev = NULL;
+        bool good = false;
         // A loaded machine may come between: then once more.
-        for (int again = 0; again < 20 && (again == 0 || clocks.took > 1e-3); again++) {
+        for (int again = 0; again < 20 && !good; again++) {
+            double device = -1, host = -1;
             dev = made_up();
             for (int k = 0; k < 5; k++) {
                 clocks.late[k] = k == 2 ? 4e-4 : 1.5e-3;
@@ -410,11 +408,12 @@ static void clocks_are_read(void **state) {
             clocks.version = rows[i].version;
             clocks.off = rows[i].off;
             assert_true(gcl_clocks(&dev->base, &device, &host));
+            double behind = host - clocks.begun;  // else the middle
+            good =
+                device == 0 && dev->origin == 7002 && dev->origin_known &&
+                (rows[i].taken ? behind > -1e-4 && behind < 1e-4 : behind > 1e-4 && behind < 1e-3);
         }
-        assert_true(device == 0 && dev->origin == 7002 && dev->origin_known);
-        double behind = host - clocks.begun;  // else the middle
-        assert_true(rows[i].taken ? behind > -1e-4 && behind < 1e-4
-                                  : behind > 1e-4 && behind < 1e-3);
+        assert_true(good);
         assert_true(events == 0 && memories == 0);
         // Later times are counted from the same moment.
         assert_true(gcl_clock_seconds(dev, 7002 + 3000) == 1e-9 * 3000);

@@ -259,6 +259,7 @@ static void cut_by_the_first_run(void **state) {
     run_seconds = 2e-3;
     assert_true(grt_graph_run(graph));
     run_seconds = 0;
+    dev->desc.max_submit_ms = 1e6;  // whatever a loaded machine does
     for (int i = 0; i < 2; i++) {
         assert_true(grt_graph_run(graph));
         assert_int_equal(grt_graph_stats(graph).segments, 1);

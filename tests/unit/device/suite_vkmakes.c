@@ -420,7 +420,7 @@ static struct {
     uint64_t tick[5];
     double late[5];  // seconds that each try takes
     uint32_t tries;
-    double at, took;  // when the third began
+    double at;  // when the third began
 } measured;
 
 static VkResult VKAPI_CALL make_queries(VkDevice d, const VkQueryPoolCreateInfo *info,
@@ -470,10 +470,7 @@ static VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count, const VkSubmitI
     double begun = grt_seconds();
     while (grt_seconds() < begun + measured.late[measured.tries]) {
     }
-    if (measured.tries == 2) {
-        measured.at = begun;
-        measured.took = grt_seconds() - begun;
-    }
+    measured.at = measured.tries == 2 ? begun : measured.at;
     return VK_SUCCESS;
 }
 static VkResult VKAPI_CALL wait_for(VkDevice d, const VkSemaphoreWaitInfo *info, uint64_t timeout) {
@@ -526,25 +523,31 @@ static struct gvk_dev *with_clocks(void) {
 // Of five tries the quickest counts, by its middle; seconds are counted from the first call on.
 static void clocks_are_measured(void **state) {
     (void)state;
-    struct gvk_dev *dev = with_clocks();
-    const double late[5] = {3e-3, 3e-3, 0, 3e-3, 3e-3};
-    double device = -1, host = -1;
-    memcpy(measured.late, late, sizeof late);
-    for (uint64_t i = 0; i < 5; i++) {
-        measured.tick[i] = 1000 * (i + 1);
+    struct gvk_dev *dev = NULL;
+    const double late[5] = {4e-3, 4e-3, 0, 4e-3, 4e-3};
+    double device = -1, host = -1, before = 0, after = 0;
+    // A loaded machine may come between: then once more.
+    for (int again = 0; again < 20 && (again == 0 || dev->origin != 3000); again++) {
+        dev = with_clocks();
+        memcpy(measured.late, late, sizeof late);
+        for (uint64_t i = 0; i < 5; i++) {
+            measured.tick[i] = 1000 * (i + 1);
+        }
+        before = grt_seconds();
+        assert_true(gvk_clocks(&dev->base, &device, &host));
+        after = grt_seconds();
     }
-    double before = grt_seconds();
-    assert_true(gvk_clocks(&dev->base, &device, &host));
-    double after = grt_seconds();
     expect_said(" reset(0+1) stamp(0)");
     assert_int_equal(measured.tries, 5);
     assert_int_equal(alive, 0);
     assert_true(device == 0 && dev->origin == 3000 && dev->origin_known);
     // Behind two slow tries and before two.
-    assert_true(host >= before + 6e-3 && host <= after - 6e-3);
-    measured.tries = 0;
+    assert_true(host >= before + 8e-3 && host <= after - 8e-3);
     measured.tick[2] = 4500;
-    assert_true(gvk_clocks(&dev->base, &device, &host));
+    for (int again = 0; again < 20 && (again == 0 || device != 1500 * 1e-6); again++) {
+        measured.tries = 0;
+        assert_true(gvk_clocks(&dev->base, &device, &host));
+    }
     assert_true(device == 1500 * 1e-6 && dev->origin == 3000);
     // Whichever call is refused, nothing is left: pool, commands, begin, end, a submit's results.
     for (int refused = 0; refused < 5; refused++) {
@@ -563,8 +566,9 @@ static void clocks_by_the_driver(void **state) {
     static const double off[] = {0, -5e-3, 5e-3, 0};
     for (int i = 0; i < 4; i++) {
         // The third try is the best, unless a loaded machine came between: then once more.
-        double device = -1, host = -1;
-        for (int again = 0; again < 20 && (again == 0 || measured.took > 1e-3); again++) {
+        bool good = false;
+        for (int again = 0; again < 20 && !good; again++) {
+            double device = -1, host = -1;
             struct gvk_dev *dev = with_clocks();
             for (int k = 0; k < 5; k++) {
                 measured.late[k] = k == 2 ? 4e-4 : 2e-3;
@@ -575,9 +579,10 @@ static void clocks_by_the_driver(void **state) {
             pair_answer = i == 3 ? VK_ERROR_UNKNOWN : VK_SUCCESS;
             assert_true(gvk_clocks(&dev->base, &device, &host));
             assert_true(device == 0);
+            double behind = host - measured.at;  // else the middle
+            good = i == 0 ? behind > -1e-6 && behind < 1e-6 : behind > 1e-4 && behind < 1e-3;
         }
-        double behind = host - measured.at;  // else the middle
-        assert_true(i == 0 ? behind > -1e-6 && behind < 1e-6 : behind > 1e-4 && behind < 1e-3);
+        assert_true(good);
     }
 }
 
