@@ -11,7 +11,7 @@ one before. Words $like_this stand for what a line `like_this = words` said. A c
 are told with 3 digits, for rounding of 16 bits. `#` begins a heading. What else may stand there:
 
     base = WORDS            of the lines that follow and begin with +, whose words stand behind these
-    give FILE: | LINE | ...        a file of these lines, told nowhere
+    give FILE: | LINE | ... a file of these lines, told nowhere
     copy FROM TO            a file or folder, links left as they are
     remove PATH
     cut FILE BYTES          it has only so many then
