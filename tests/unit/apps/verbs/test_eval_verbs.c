@@ -2,7 +2,7 @@
 // `gpurt eval` and `predict` of what a network is made to say: which columns there are, scores that
 // are not defined, what was taken for what, trials of features, and each form of predictions.
 #define _GNU_SOURCE  // memmem
-#include "made_device.h"
+#include "unit/apps/made_device.h"
 
 #include "cli/command.h"
 #include "gpurt/features.h"
