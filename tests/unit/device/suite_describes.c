@@ -173,7 +173,7 @@ static void refused_lists(void **state) {
 // ---- files and directives ----
 
 static uint32_t opened;
-// "N.k" includes the file of the number below; "0.k" is the last. "me.k" has itself.
+// A name of a number includes the file of the number below, 0 the last; "me" has itself.
 static bool open_number(void *context, const char *from, const char *name,
                         struct grt_pp_file *file) {
     (void)from;

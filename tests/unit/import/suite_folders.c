@@ -202,7 +202,7 @@ static void forms_of_pictures(void **state) {
     }
 }
 
-// What cannot be read is left out and told of by name, however many threads look; the rest moves up.
+// What cannot be read is left out and named, however many threads look; the rest moves up.
 static void what_is_left_out(void **state) {
     (void)state;
     struct grt_import_result result;

@@ -209,7 +209,7 @@ static void panels(void **state) {
 
 static void variants(void **state) {
     (void)state;
-    static const struct grt_profile_value value = {.profile = "/home/me/mine.profile:7"};
+    static const struct grt_profile_value value = {.profile = "/etc/cards/mine.profile:7"};
     static const struct grt_profile_value shipped = {.profile = "nvidia:10"};
     made.in_use = &value;
     assert_int_equal(
