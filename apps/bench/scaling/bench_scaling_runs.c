@@ -258,25 +258,33 @@ static void share_words(const struct scaling_bench *b, struct line *line, uint32
 }
 
 // Steps of ranks one behind the other, as many of each as all have: false with the sentence.
-static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
-    struct series *s = malloc(sizeof *s);
-    double *steps = calloc((size_t)ranks * STATS_MAX_SAMPLES, sizeof *steps);
-    size_t least = STATS_MAX_SAMPLES;
-    bool good = (s && steps) || grt_fail(GRT_NO_MEMORY, "no host memory for the steps of ranks");
+static bool read_steps(const struct scaling_bench *b, uint32_t ranks, struct series *s,
+                       double *steps, size_t *count) {
+    bool good = true;
+    *count = STATS_MAX_SAMPLES;
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t r = 0; good && r < ranks; r++) {
             char name[32];
             snprintf(name, sizeof name, "alone-%u-%u", ranks, r);
             good = read_log(b, name, s, 1);
-            least = good && s->count < least ? s->count : least;
+            *count = good && s->count < *count ? s->count : *count;
             if (good && pass > 0) {
-                memcpy(steps + r * least, s->seconds, least * sizeof *steps);
+                memcpy(steps + r * *count, s->seconds, *count * sizeof *steps);
             }
         }
     }
+    return good;
+}
+
+static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
+    struct series *s = malloc(sizeof *s);
+    double *steps = calloc((size_t)ranks * STATS_MAX_SAMPLES, sizeof *steps);
+    size_t count = 0;
+    bool good = s && steps ? read_steps(b, ranks, s, steps, &count)
+                           : grt_fail(GRT_NO_MEMORY, "no host memory for the steps of ranks");
     if (good) {
         size_t chunk = b->kind->iterates ? 1 : SCALING_CHUNK;
-        struct scaling_alone alone = scaling_alone_of(steps, ranks, least, chunk);
+        struct scaling_alone alone = scaling_alone_of(steps, ranks, count, chunk);
         row->alone = alone.step;
         row->wait = alone.wait;
     }
