@@ -25,10 +25,10 @@ static const char *put(const char *name, const void *bytes, size_t size) {
 // A .npy of such a header and as many bytes behind it, 1, 2, 3, ...; its size.
 static size_t npy(unsigned char *to, const char *header, size_t bytes) {
     size_t length = strlen(header);
-    memcpy(to, "\x93NUMPY\1\0", 8);
+    memcpy(to, "\x93NUMPY\1\0", 8);  // NOLINT(bugprone-not-null-terminated-result): bytes
     to[8] = (unsigned char)length;
     to[9] = (unsigned char)(length >> 8);
-    memcpy(to + 10, header, length);
+    memcpy(to + 10, header, length);  // NOLINT(bugprone-not-null-terminated-result)
     for (size_t i = 0; i < bytes; i++) {
         to[10 + length + i] = (unsigned char)(i + 1);
     }

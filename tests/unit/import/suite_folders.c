@@ -70,7 +70,7 @@ static size_t png(unsigned char *to, uint8_t width, uint8_t height, uint8_t kind
     }
     uLongf length = sizeof packed;
     assert_int_equal(compress(packed, &length, lines, (uLong)size), Z_OK);
-    memcpy(to, "\x89PNG\r\n\x1a\n", 8);
+    memcpy(to, "\x89PNG\r\n\x1a\n", 8);  // NOLINT(bugprone-not-null-terminated-result): bytes
     size_t at = 8 + chunk(to + 8, "IHDR", head, 13);
     at += chunk(to + at, "IDAT", packed, (uint32_t)length);
     return at + chunk(to + at, "IEND", "", 0);

@@ -169,7 +169,7 @@ static void on_device_begin(struct on_device *o) {
 
 static void on_device_end(struct on_device *o) {
     struct test_tensor *all[] = {&o->x, &o->y, &o->order, &o->stage_x, &o->stage_y, &o->numbers};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         test_tensor_end(all[i]);
     }
 }

@@ -91,7 +91,7 @@ static void rows_of_pairs(void **state) {
     grt_graph_destroy(&none);
     grt_buf_destroy(&scratch);
     struct test_tensor *all[] = {&y, &dy, &less, &parts, &own};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         test_tensor_end(all[i]);
     }
 }

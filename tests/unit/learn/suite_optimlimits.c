@@ -469,7 +469,7 @@ static void weighted_means(void **state) {
         grt_graph_destroy(&graph);
     }
     struct test_tensor *all[] = {&grads, &whole, &own, &less, &losses, &weights};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         test_tensor_end(all[i]);
     }
 }

@@ -268,7 +268,7 @@ static void operands_begin(struct operands *o) {
 static void operands_end(struct operands *o) {
     struct test_tensor *all[] = {&o->x,     &o->target, &o->classes, &o->y,
                                  &o->parts, &o->own,    &o->order,   &o->scratch};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         test_tensor_end(all[i]);
     }
     mlp_kit_end(&o->kit);

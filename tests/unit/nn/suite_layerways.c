@@ -311,7 +311,7 @@ static void norms_of_ranks(void **state) {
         meeting = ranks;
         for (uint32_t i = 0; i < all; i++) {
             // Each process has a mean of its own.
-            x[i] = learn_number(1, i) + 3 * (float)(i / numbers);
+            x[i] = learn_number(1, i) + 3 * floorf((float)i / (float)numbers);
             dy[i] = learn_number(2, i);
             wide[i] = (double)x[i];
             wide[all + i] = (double)dy[i];

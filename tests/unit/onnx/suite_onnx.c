@@ -458,7 +458,8 @@ static void weights(void **state) {
         assert_true(net->pieces[0].numbers[i] == (float)((o * 3 + c) * 9 + pixel + 1));
     }
     for (int i = 0; i < 24; i++) {
-        assert_true(net->pieces[1].numbers[i] == (float)((i % 2 * 12 + i / 2) * 3 + 1));
+        int place = i % 2 * 12 + i / 2;
+        assert_true(net->pieces[1].numbers[i] == (float)(place * 3 + 1));
     }
     onnx_network_destroy(&net);
     unlink(path);

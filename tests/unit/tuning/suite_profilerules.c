@@ -20,6 +20,13 @@
 #define HEAD FIRST "level = user\nfrom = default\n"
 
 // NULL: it is read; else what the sentence has.
+// Without its zero.
+static void put(char *to, const char *text) {
+    while (*text) {
+        *to++ = *text++;
+    }
+}
+
 static void reads(const char *text, const char *part) {
     struct profile_file file;
     char why[PROFILE_WHY] = "";
@@ -130,8 +137,8 @@ static void lengths(void **state) {
         struct profile_file file;
         char why[PROFILE_WHY];
         memset(text, '\n', size);
-        memcpy(text, HEAD, strlen(HEAD));
-        memcpy(text + size - 4, "end\n", 4);
+        put(text, HEAD);
+        put(text + size - 4, "end\n");
         assert_int_equal(profile_parse("p", text, size, &file, why), more == 0);
         if (more) {
             assert_string_equal(why, "p:1: more than 65536 bytes");
@@ -278,8 +285,9 @@ static void full_file(void **state) {
             text[at] = '\n';
         }
         text[size - 5] = '\n';
-        memcpy(text, HEAD, strlen(HEAD));
-        memcpy(text + size - 4, "end\n", 5);
+        put(text, HEAD);
+        put(text + size - 4, "end\n");
+        text[size] = '\0';
         kit_write_user_file(&info, text);
         if (more) {
             TEST_REFUSED(grt_profile_store(&info, GRT_KEY_GEMM_PLAIN, &value), GRT_CONFIG,

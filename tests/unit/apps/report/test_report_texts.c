@@ -409,7 +409,8 @@ static void schemas(void **state) {
         bool less = strcmp(b->unit, "s") == 0 || strcmp(b->unit, "registers") == 0;
         assert_int_equal(b->lower, less);
         near_to(report_share(b, 2, 4), less ? 2 : 0.5);
-        assert_int_equal(b->compared, strcmp(b->name, "phase") != 0 && strcmp(b->name, "static"));
+        assert_int_equal(b->compared,
+                         strcmp(b->name, "phase") != 0 && strcmp(b->name, "static") != 0);
     }
 }
 
