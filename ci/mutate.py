@@ -25,7 +25,7 @@ HANGS = 900  # seconds by the wall's clock: a test that neither ends nor works
 AREAS = {
     "base": ("runtime/base/", r"status|outside|cache|half|thread|cli|runs|run|checkpoint|profile|runlog|behind|dialect"),
     "comm": ("runtime/comm/ backends/mpi/ runtime/run/supervised/supervised_ranks apps/train/trainer_ranks", r"ranks|others|windows|shares|ranks-.*"),
-    "data": ("runtime/data/ runtime/import/", r"order|dataset|values|look|hostile|damaged|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
+    "data": ("runtime/data/ runtime/import/", r"journeys|order|dataset|values|look|hostile|damaged|loader|rows|drawn|made|supervised|train-data|data-import|data-tables|"
                               r"data-preview|data-direct|cli_data|images-cli|outside"),
     "device": ("runtime/device/ runtime/timeline/", r"buffer|address|kernel|record|graph|schedule|lanes|plan|import|probe|"
                                    r"binaries|timeline|timed|trace|nothing|refused|timeline-cli"),
@@ -36,19 +36,19 @@ AREAS = {
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
     "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
                             r"conv|parts"),
-    "nn": ("runtime/nn/", r"nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
-    "learn": ("runtime/learn/", r"learnfacts|losses|pieces|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
-    "rl": ("runtime/rl/", r"es|esfacts|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
+    "nn": ("runtime/nn/", r"journeys|nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
+    "learn": ("runtime/learn/", r"journeys|learnfacts|losses|pieces|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),
+    "rl": ("runtime/rl/", r"policies|journeys|es|esfacts|policy|evolve|ppo|iteration|minibatch|twostate|draws|ppoloop|ppotorch|normalizer|cartpole|"
                           r"worlds|registers|uav|chunk|train-ppo|ranks-ppo|tasks|cli_es|stepper|flight|drawing|sight"),
     "es": ("runtime/rl/es runtime/rl/policy runtime/rl/rollout apps/train/train_es shaders/es/",
-           r"es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
-    "run": ("runtime/run/", r"run|runranks|runfacts|tight|shares|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
+           r"policies|journeys|es|esfacts|policy|evolve|cartpole|cli_es|stands|ranks-es|outside"),
+    "run": ("runtime/run/", r"journeys|run|runranks|runfacts|tight|shares|runs|epochs|features|limits|runlog|supervised|tasks|train-data|behind|scores|"
                             r"classify|simclr|ranks-supervised|data-direct|board|outside"),
-    "store": ("runtime/store/ runtime/onnx/", r"checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
-    "config": ("runtime/config/", r"config|settings|edges|cli_es|networks|train-data"),
+    "store": ("runtime/store/ runtime/onnx/", r"journeys|checkpoint|safetensors|runs|old-checkpoints|cli_files|weights|to-onnx|from-onnx"),
+    "config": ("runtime/config/", r"journeys|config|settings|edges|cli_es|networks|train-data"),
     "tuning": ("runtime/tuning/", r"profile|shipped|tuned|tune|choose"),
     "source": ("runtime/source/", r"source|dialect|worlds|own-env|env-operations"),
-    "apps": ("apps/", r"test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
+    "apps": ("apps/", r"policies|journeys|test_.*|cli.*|texts|train|train-data|bench-ppo|train-ppo|tune|completion|runs|limits|images-cli|data-import|"
                      r"bench-rows|data-tables|data-preview|report|narrow|networks|classify|sweep|sweep-ssh|estimate|monitor|contribute|"
                      r"weights|to-onnx|from-onnx|timeline-cli|init|board|data-direct|bench-scaling|bench-devices|looks|manual|outside|"
                      r"simclr|old-checkpoints|stands|vendor-report|bad-driver|no-manifest|monitor-tmux|sweep-slurm|report-browser|ranks-.*"),
