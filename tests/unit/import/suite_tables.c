@@ -46,6 +46,28 @@ static void show(const char *path, const char *name, char text[256]) {
     H5Fclose(file);
 }
 
+// The names in an attribute of the file, a line each.
+static void show_names(const char *path, const char *attribute, char text[256]) {
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t names = H5Aopen(file, attribute, H5P_DEFAULT), type = H5Aget_type(names);
+    hid_t space = H5Aget_space(names);
+    size_t size = H5Tget_size(type);
+    hssize_t count = H5Sget_simple_extent_npoints(space);
+    char all[256];
+    int used = 0;
+    assert_true(size * (size_t)count <= sizeof all);
+    H5Aread(names, type, all);
+    text[0] = '\0';
+    for (hssize_t i = 0; i < count; i++) {
+        used +=
+            snprintf(text + used, 256 - (size_t)used, "%.*s\n", (int)size, all + (size_t)i * size);
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Aclose(names);
+    H5Fclose(file);
+}
+
 struct trial {
     const char *text;
     struct grt_table_desc desc;
@@ -247,6 +269,9 @@ static void tables(void **state) {
         if (strcmp(x, t->x) != 0 || strcmp(y, t->y) != 0 || strcmp(w, t->w) != 0) {
             fail_msg("table %zu: x %s, y %s, w %s", i, x, y, w);
         }
+        char names[256];
+        show_names(path, "columns", names);
+        assert_string_equal(names, t->inputs);
         assert_string_equal(result.input_names, t->inputs);
         assert_string_equal(result.target_names, t->aims);
         assert_string_equal(result.class_names ? result.class_names : "none",
