@@ -56,8 +56,8 @@ struct grt_share {
     struct grt_graph **keep;             // of each micro-batch before the last
 };
 
-// Numbers of the rest as learners exchange it, of them those that modules keep, and numbers of it as
-// it lies on a device, which is that device's own.
+// Numbers of the rest as learners exchange it, of them those that modules keep, and numbers of it
+// as it lies on a device, which is that device's own.
 uint64_t grt_share_rest(const struct grt_learner *l);
 uint64_t grt_share_kept(const struct grt_learner *l);
 uint64_t grt_share_wide(const struct grt_learner *l);
