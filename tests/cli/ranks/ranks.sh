@@ -8,7 +8,8 @@ if ! command -v mpirun >/dev/null || [ ! -e "$(dirname "$gpurt")/libgpurt-mpi.so
     echo "$me: no Open MPI here, or gpurt was built without it; skipped" >&2
     exit 77
 fi
-# hwloc, by which mpirun looks at the machine, may open PoCL, whose LLVM takes the signals that mpirun is to pass on.
+# hwloc, by which mpirun looks at the machine, may open PoCL, whose LLVM takes the signals that
+# mpirun is to pass on.
 export HWLOC_COMPONENTS=-opencl,-cuda,-nvml
 export POCL_MAX_PTHREAD_COUNT=1 LP_NUM_THREADS=1 OMP_NUM_THREADS=1
 # mpirun waits this long, twice, before it kills the ranks that are left: time to save.
