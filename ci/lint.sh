@@ -212,11 +212,14 @@ check_cppcheck() {
     say "cppcheck: ${#list[@]} files"
     [ "${#list[@]}" -gt 0 ] || return 0
     for f in "${list[@]}"; do filters+=("--file-filter=$root/$f"); done
+    # ctunullpointer: a made function of a test has the name of one that other tests call with NULL.
+    # uninitvar: the robot takes one substep at least.
     # The build dir remembers what was checked: a second run looks only at files that changed.
     mkdir -p "$build/lint/cppcheck"
     "$cppcheck" --project="$build/compile_commands.json" "${filters[@]}" --std=c11 --quiet \
         --enable=warning,portability --inline-suppr --error-exitcode=1 \
         --suppress=missingIncludeSystem --suppress="*:$root/build/*" --suppress='*:/usr/include/*' \
+        --suppress='ctunullpointer:tests/*' --suppress='uninitvar:*/env/standing_body.k' \
         --cppcheck-build-dir="$build/lint/cppcheck" -j "$CMAKE_BUILD_PARALLEL_LEVEL" \
         --relative-paths="$root" --template='{file}:{line}: {severity}: {message} [{id}]'
 }

@@ -412,7 +412,7 @@ static void unfinished_files(void **state) {
         grt_unfinished_remove(in(name));
     }
     grt_unfinished_remove(in("late"));
-    assert_in_range(kept, 11, 60);
+    assert_in_range(kept, 11, 75);  // 16 rows are left where a process has taken 64 tables
 }
 
 // ---- small parts ----

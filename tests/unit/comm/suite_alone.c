@@ -204,9 +204,9 @@ static void all_must(void **state) {
 // One alone, and none: there is nobody to differ from.
 static void nobody_else(void **state) {
     (void)state;
-    struct grt_comm *alone = grt_comm_start(grt_comm_desc(.device = "d", .alone = true));
-    assert_non_null(alone);
-    struct grt_comm *comms[] = {NULL, alone};
+    struct grt_comm *single = grt_comm_start(grt_comm_desc(.device = "d", .alone = true));
+    assert_non_null(single);
+    struct grt_comm *comms[] = {NULL, single};
     for (int i = 0; i < 2; i++) {
         struct grt_comm *c = comms[i];
         uint32_t word = 3;
@@ -227,12 +227,12 @@ static void nobody_else(void **state) {
     assert_null(grt_comm_who(NULL, 0));
     char want[64];
     snprintf(want, sizeof want, "d, process %d on ", (int)getpid());
-    assert_int_equal(strncmp(grt_comm_who(alone, 0), want, strlen(want)), 0);
-    TEST_REFUSED(grt_comm_sum(alone, NULL, &(float){0}, 1), GRT_INVALID,
+    assert_int_equal(strncmp(grt_comm_who(single, 0), want, strlen(want)), 0);
+    TEST_REFUSED(grt_comm_sum(single, NULL, &(float){0}, 1), GRT_INVALID,
                  "grt_comm_sum: no numbers");
-    TEST_REFUSED(grt_comm_sum(alone, &(float){0}, NULL, 1), GRT_INVALID, "grt_comm_sum: no sum");
-    grt_comm_end(&alone, true);
-    grt_comm_end(&alone, true);
+    TEST_REFUSED(grt_comm_sum(single, &(float){0}, NULL, 1), GRT_INVALID, "grt_comm_sum: no sum");
+    grt_comm_end(&single, true);
+    grt_comm_end(&single, true);
     grt_comm_end(NULL, true);
     static const double silent[] = {-1, (double)NAN, (double)INFINITY};
     for (int i = 0; i < 3; i++) {

@@ -79,7 +79,8 @@ static size_t png(unsigned char *to, uint8_t width, uint8_t height, uint8_t kind
 static void picture(const char *name, uint8_t kind, uint8_t bits, uint8_t shade) {
     unsigned char bytes[2048];
     const uint8_t colour[4] = {shade, (uint8_t)(shade + 1), (uint8_t)(shade + 2), 9};
-    put(name, bytes, png(bytes, 3, 2, kind, bits, colour));
+    const size_t size = png(bytes, 3, 2, kind, bits, colour);
+    put(name, bytes, size);
 }
 
 static char notes[4096];
@@ -242,7 +243,8 @@ static void images_of_two_sizes(void **state) {
     TEST_REFUSED(import((struct grt_import_desc){0}, &result), GRT_BAD_DATA,
                  "tree: its folders have no .png and no .jpg");
     picture("a/1.png", RGB, 8, 'A');
-    put("b/1.png", bytes, png(bytes, 7, 4, RGB, 8, (const uint8_t *)"BBB"));
+    const size_t size = png(bytes, 7, 4, RGB, 8, (const uint8_t *)"BBB");
+    put("b/1.png", bytes, size);
     for (uint32_t threads = 1; threads <= 4; threads += 3) {
         TEST_REFUSED(import((struct grt_import_desc){.threads = threads}, &result), GRT_BAD_DATA,
                      "b/1.png: 4x7 pixels, and images before it are 2x3: --size N makes all alike");

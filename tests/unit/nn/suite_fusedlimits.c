@@ -307,7 +307,7 @@ static void wrong_operands(void **state) {
     }
     moved[0].list = list[0];
     moved[1].list = list[1];
-    static const char *const not = "the parameters are not those of the model";
+    static const char *const other_params = "the parameters are not those of the model";
     static const char *const types = "the parameters have no tensors of the type";
     static const char *const rows = "x must be f32 [rows][inputs]";
     static const char *const order = "the order must have a number for each row";
@@ -334,28 +334,28 @@ static void wrong_operands(void **state) {
         case 0:
             break;
         case 1:
-            d.params = &none, why[0] = why[1] = why[2] = not ;
+            d.params = &none, why[0] = why[1] = why[2] = other_params;
             break;
         case 2:
-            d.params = &many, why[0] = why[1] = why[2] = not ;
+            d.params = &many, why[0] = why[1] = why[2] = other_params;
             break;
         case 3:
-            d.params = &moved[0], why[0] = why[1] = why[2] = not ;
+            d.params = &moved[0], why[0] = why[1] = why[2] = other_params;
             break;
         case 4:
             d.params = &bare, why[0] = types;
             break;
         case 5:
-            d.first = 2, why[0] = why[1] = why[2] = not ;
+            d.first = 2, why[0] = why[1] = why[2] = other_params;
             break;
         case 6:
-            d.model.inputs = 5, why[0] = why[1] = why[2] = not ;
+            d.model.inputs = 5, why[0] = why[1] = why[2] = other_params;
             break;
         case 7:
-            d.model.outputs = 2, why[0] = why[1] = why[2] = not ;
+            d.model.outputs = 2, why[0] = why[1] = why[2] = other_params;
             break;
         case 8:
-            d.model.depth = 2, why[0] = why[1] = why[2] = not ;
+            d.model.depth = 2, why[0] = why[1] = why[2] = other_params;
             break;
         case 9:
             d.x = &o.target.tensor, why[0] = why[1] = why[2] = rows;
@@ -391,7 +391,7 @@ static void wrong_operands(void **state) {
             d.parts.buf = NULL, why[0] = why[2] = parts;
             break;
         case 21:
-            d.params = &moved[1], why[0] = why[1] = why[2] = not ;
+            d.params = &moved[1], why[0] = why[1] = why[2] = other_params;
             break;
         case 20:
             d.ordered = true, d.order = o.order.tensor.range, d.order_first = 6;

@@ -72,7 +72,7 @@ static void poles_fall_beyond_their_limits(void **state) {
         memcpy(states[i], (const float[4]){rows[i].x, 0, rows[i].a, 0}, sizeof states[i]);
     }
     begin(&c, "cartpole", COUNT(rows), states[0]);
-    memset(c.actions, 0, COUNT(rows) * 4);
+    memset(c.actions, 0, COUNT(rows) * sizeof *c.actions);
     worlds_step(&c);
     float *good = totals_of(&c, 3), *returned = totals_of(&c, 1);
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -170,7 +170,7 @@ static void pendulums_are_good_near_the_top(void **state) {
         states[i][1] = (float)(-0.75 * sin((double)angles[i]));
     }
     begin(&c, "pendulum", COUNT(angles), states[0]);
-    memset(c.actions, 0, COUNT(angles) * 4);
+    memset(c.actions, 0, COUNT(angles) * sizeof *c.actions);
     worlds_step(&c);
     float *good = totals_of(&c, 3);
     for (size_t i = 0; i < COUNT(angles); i++) {
@@ -440,7 +440,7 @@ static void flights_at_their_limits(void **state) {
     }
     for (size_t k = 0; k < COUNT(flights); k++) {
         const struct flight_row *r = &flights[k];
-        const float *whole = &c.global[k * c.sizes.global];
+        const float *whole = c.global + k * c.sizes.global;
         for (int i = 0; i < 2; i++) {
             if (!(fabs((double)whole[i] - r->to[i]) < 2e-6 &&
                   fabs((double)whole[2 + i] - r->then[i]) < 2e-6)) {
@@ -542,7 +542,7 @@ static void sensors_meet_what_is_there(void **state) {
     test_tensor_read(&c.obs_at, c.obs);
     test_tensor_read(&c.global_at, c.global);
     for (size_t k = 0; k < COUNT(rows); k++) {
-        const float *obs = &c.obs[2 * k * c.sizes.obs], *at = rows[k].at;
+        const float *obs = c.obs + 2 * k * c.sizes.obs, *at = rows[k].at;
         const double want[10] = {2 * (double)at[0] - 1,
                                  2 * (double)at[1] - 1,
                                  0.5,
@@ -558,7 +558,7 @@ static void sensors_meet_what_is_there(void **state) {
                 fail_msg("row %zu: number %d is %.7g and not %.7g", k, i, (double)obs[i], want[i]);
             }
         }
-        const float *whole = &c.global[k * c.sizes.global];
+        const float *whole = c.global + k * c.sizes.global;
         const float all[17] = {at[0],
                                at[1],
                                0.25f,

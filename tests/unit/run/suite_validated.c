@@ -365,8 +365,8 @@ static void one_rank(void **state) {
     }
     data_kit_write(run_kit_data, false,
                    &(struct data_kit_set){.name = "w", .shape = {40}, .data = w});
-    struct grt_comm *alone = grt_comm_start(grt_comm_desc(.alone = true));
-    assert_non_null(alone);
+    struct grt_comm *single = grt_comm_start(grt_comm_desc(.alone = true));
+    assert_non_null(single);
     static const struct {
         const char *pairs[4];
         uint32_t parts, leaf, accumulate;
@@ -384,7 +384,7 @@ static void one_rank(void **state) {
         memcpy(pairs, rows[i].pairs, sizeof rows[i].pairs);
         struct grt_config c = run_kit_config("run", pairs);
         struct grt_supervised *run = grt_supervised_create(
-            &(struct grt_supervised_desc){.dev = test.dev, .config = &c, .comm = alone});
+            &(struct grt_supervised_desc){.dev = test.dev, .config = &c, .comm = single});
         assert_non_null(run);
         struct grt_supervised_info info = grt_supervised_info(run);
         assert_int_equal(info.micro_batches, rows[i].parts);
@@ -394,7 +394,7 @@ static void one_rank(void **state) {
         assert_int_equal(run->ranks->weighted, rows[i].weighted);
         grt_supervised_destroy(&run);
     }
-    grt_comm_end(&alone, true);
+    grt_comm_end(&single, true);
     run_kit_end();
 }
 
