@@ -87,6 +87,10 @@ static bool read_steps(const char *text, void *into, char why[RANGES_WHY]) {
     return read_whole(text, SCALING_EPOCH, 100000, into, why);
 }
 
+static bool read_rounds(const char *text, void *into, char why[RANGES_WHY]) {
+    return read_whole(text, 1, SCALING_ROUNDS, into, why);
+}
+
 static bool read_probe(const char *text, void *into, char why[RANGES_WHY]) {
     uint64_t bytes = 0;
     if (!ranges_parse_size(text, &bytes, why)) {
@@ -134,6 +138,12 @@ static const struct option_row own_options[] = {
      .fallback = "48",
      .read = read_steps,
      .at = AT(steps)},
+    {.name = "rounds",
+     .value = "N",
+     .help = "times that each is trained, with and without an exchange in turns",
+     .fallback = "3",
+     .read = read_rounds,
+     .at = AT(rounds)},
     {.name = "probe",
      .value = "BYTES",
      .help = "under mpirun: the parts of an exchange of so many bytes alone, and nothing else",
@@ -258,7 +268,7 @@ static bool run_rows(struct scaling_bench *b, struct scaling_row *rows, size_t *
 // ---- the folder of the trainings ----
 
 // Logs and folders of checkpoints: files within folders within it, and no further.
-static void remove_folder(const char *path, bool deeper) {
+static void empty_folder(const char *path, bool deeper) {
     DIR *folder = opendir(path);
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
@@ -266,13 +276,17 @@ static void remove_folder(const char *path, bool deeper) {
         const char *name = entry->d_name;
         snprintf(inner, sizeof inner, "%s/%s", path, name);
         if (strcmp(name, ".") != 0 && strcmp(name, "..") != 0 && unlink(inner) != 0 && deeper) {
-            remove_folder(inner, false);
+            empty_folder(inner, false);
+            rmdir(inner);
         }
     }
     if (folder) {
         closedir(folder);
-        rmdir(path);
     }
+}
+
+void scaling_empty(const struct scaling_bench *b) {
+    empty_folder(b->folder, true);
 }
 
 static bool folder_make(struct scaling_bench *b) {
@@ -320,7 +334,8 @@ static int measure(struct scaling_bench *b, int argc, char **argv) {
     }
     talk_clear();
     if (b->folder[0]) {
-        remove_folder(b->folder, true);
+        scaling_empty(b);
+        rmdir(b->folder);
     }
     bench_source_end(&b->source);
     free(rows);

@@ -17,6 +17,7 @@
 #define SCALING_RANKS 256
 #define SCALING_EPOCH 16  // steps of an epoch of synthetic data,
 #define SCALING_CHUNK 4   // and of a sample: rows of the log stand so far apart
+#define SCALING_ROUNDS 16
 
 // How a training is shared out, and what its ranks exchange.
 enum scaling_exchange {
@@ -39,7 +40,7 @@ struct scaling_bench {
     const struct scaling_kind *kind;  // of the training
     const char *env;                  // of es and ppo
     struct bench_source source;
-    uint32_t batch, steps;
+    uint32_t batch, steps, rounds;
     uint64_t probe;      // bytes; 0: no probe
     const char **words;  // KEY=VALUE of the training
     size_t word_count;
@@ -69,11 +70,13 @@ struct scaling_row {
     uint32_t samples;
 };
 
-// Trains and fills seconds, spread, samples, parameters and bytes; of several ranks alone, exchange
-// and the overlap too, where `parts` is known. False with the sentence.
+// Trains, in rounds, and fills seconds, spread, samples, parameters and bytes; of several ranks what
+// they take alone, the exchange and its prediction too. False with the sentence.
 bool scaling_train(struct scaling_bench *bench, struct scaling_row *row);
 // The parts of an exchange of row->bytes, predicted from two smaller ones.
 bool scaling_predict(struct scaling_bench *bench, struct scaling_row *row);
+// Makes room for the next round's logs and checkpoints.
+void scaling_empty(const struct scaling_bench *bench);
 // As a rank: measures them of so many bytes, and the first prints them. Returns the exit code.
 int scaling_probe(struct scaling_bench *bench, int argc, char **argv);
 

@@ -4,6 +4,9 @@
 //     together   mpirun -n N gpurt train ...                          steps of all ranks
 //     alone      mpirun -n 1 gpurt train ... : -n 1 gpurt train ...   N of an N-th each, at once,
 //                                                                     which do not know each other
+//
+// In turns, some rounds of both: a machine is not as quick at all times, and an exchange is the
+// difference of two times.
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -276,7 +279,7 @@ static bool read_steps(const struct scaling_bench *b, uint32_t ranks, struct ser
     return good;
 }
 
-static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
+static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct scaling_alone *into) {
     struct series *s = malloc(sizeof *s);
     double *steps = calloc((size_t)ranks * STATS_MAX_SAMPLES, sizeof *steps);
     size_t count = 0;
@@ -284,9 +287,7 @@ static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct sca
                            : grt_fail(GRT_NO_MEMORY, "no host memory for the steps of ranks");
     if (good) {
         size_t chunk = b->kind->iterates ? 1 : SCALING_CHUNK;
-        struct scaling_alone alone = scaling_alone_of(steps, ranks, count, chunk);
-        row->alone = alone.step;
-        row->wait = alone.wait;
+        *into = scaling_alone_of(steps, ranks, count, chunk);
     }
     free(steps);
     free(s);
@@ -294,7 +295,7 @@ static bool read_ranks(const struct scaling_bench *b, uint32_t ranks, struct sca
 }
 
 // A step of the slowest, and what its ranks would wait for each other.
-static bool alone(struct scaling_bench *b, uint32_t ranks, struct scaling_row *row) {
+static bool alone(struct scaling_bench *b, uint32_t ranks, struct scaling_alone *into) {
     struct line line = {0};
     char(*devices)[64] = calloc(ranks, sizeof *devices);
     bool good = devices && line_make(&line, ranks, b->word_count);
@@ -314,7 +315,7 @@ static bool alone(struct scaling_bench *b, uint32_t ranks, struct scaling_row *r
         training(b, &line, b->batch / ranks, devices[r], text(&line, "alone-%u-%u", ranks, r), 1);
         share_words(b, &line, ranks);
     }
-    good = good && run("a training without the others", &line) && read_ranks(b, ranks, row);
+    good = good && run("a training without the others", &line) && read_ranks(b, ranks, into);
     line_free(&line);
     free(devices);
     return good;
@@ -356,33 +357,65 @@ static bool can_count(const struct scaling_bench *b) {
                                 "counted before: leave it out here");
 }
 
+// What all rounds told. Of several ranks every second sample is fitted to, and the others are what
+// is shown.
+struct rounds {
+    struct series last;
+    double halves[2][STATS_MAX_SAMPLES];
+    size_t counts[2];
+    double alone[SCALING_ROUNDS], wait[SCALING_ROUNDS];
+};
+
+static void keep_samples(struct rounds *r, uint32_t ranks) {
+    for (size_t i = 0; i < r->last.count; i++) {
+        size_t half = ranks > 1 ? i % 2 : 0;
+        if (r->counts[half] < STATS_MAX_SAMPLES) {
+            r->halves[half][r->counts[half]++] = r->last.seconds[i];
+        }
+    }
+}
+
+static bool run_rounds(struct scaling_bench *b, uint32_t ranks, struct rounds *r) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < b->rounds; i++) {
+        struct scaling_alone a = {0};
+        good = together(b, ranks, &r->last) && (ranks == 1 || alone(b, ranks, &a));
+        if (good) {
+            keep_samples(r, ranks);
+            r->alone[i] = a.step;
+            r->wait[i] = a.wait;
+            scaling_empty(b);
+        }
+    }
+    return good;
+}
+
 bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
     if (!can_count(b)) {
         return false;
     }
-    struct series *s = malloc(sizeof *s);
-    double halves[2][STATS_MAX_SAMPLES];
-    size_t counts[2] = {0};
-    bool good = s && together(b, row->ranks, s);
-    // Of several ranks every second sample is fitted to, and the others are what is shown.
-    for (size_t i = 0; good && i < s->count; i++) {
-        size_t half = row->ranks > 1 ? i % 2 : 0;
-        halves[half][counts[half]++] = s->seconds[i];
+    struct rounds *r = calloc(1, sizeof *r);
+    if (!r) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for the steps of ranks");
     }
+    bool good = run_rounds(b, row->ranks, r);
     if (good) {
-        struct stats shown = stats_of(halves[0], counts[0]);
+        struct stats shown = stats_of(r->halves[0], r->counts[0]);
         row->seconds = row->alone = shown.min;
         row->spread = shown.spread;
         row->samples = (uint32_t)shown.count;
-        row->parameters = s->parameters;
+        row->parameters = r->last.parameters;
         bool results = b->kind->exchange == SCALING_RESULTS;
-        row->exchanges =
-            b->kind->exchange == SCALING_MINIBATCHES ? minibatches(b, row->ranks, s->batch) : 1;
-        row->bytes = results ? es_bytes(b) : 4 * s->parameters * row->exchanges;
+        row->exchanges = b->kind->exchange == SCALING_MINIBATCHES
+                             ? minibatches(b, row->ranks, r->last.batch)
+                             : 1;
+        row->bytes = results ? es_bytes(b) : 4 * row->parameters * row->exchanges;
     }
     if (good && row->ranks > 1) {
-        good = alone(b, row->ranks, row) && scaling_predict(b, row);
-        double other = stats_of(halves[1], counts[1]).min;
+        row->alone = stats_of(r->alone, b->rounds).min;
+        row->wait = stats_of(r->wait, b->rounds).median;
+        good = scaling_predict(b, row);
+        double other = stats_of(r->halves[1], r->counts[1]).min;
         row->exchange = fmax(0, row->seconds - row->alone);
         row->fitted_overlap =
             scaling_overlap(other, row->alone + row->wait, scaling_sum(&row->parts));
@@ -392,7 +425,7 @@ bool scaling_train(struct scaling_bench *b, struct scaling_row *row) {
     row->hidden = scaling_hidden(row->alone, row->parts.host + row->parts.network,
                                  hides ? row->overlap * (1 - 1 / scaling_buckets(row->bytes)) : 0);
     row->predicted = row->alone + row->wait + scaling_sum(&row->parts) - row->hidden;
-    free(s);
+    free(r);
     return good;
 }
 

@@ -14,7 +14,7 @@ gpurt=$(realpath "${1:?usage: scaling.sh GPURT}")
 cd "$tmp" || exit 1
 export TMPDIR=$tmp/made
 mkdir made
-scaling=(bench scaling -n "1,2" --device ref --steps 16)
+scaling=(bench scaling -n "1,2" --device ref --steps 16 --rounds 1)
 
 expect 0 "${scaling[@]}" --batch-size 32 hidden=16 depth=2 --format json -o s.json
 python3 "$tests/cli/bench/scaling.py" s.json || wrong "supervised: rows and formulas differ"

@@ -28,8 +28,9 @@ static struct {
     double together[9];  // seconds of a step of so many ranks
     double alone;        // of a rank's part
     double overlap;
-    int code;          // of a training that fails, the fail_at-th; 0: none
-    const char *last;  // what it says
+    double slower[MOST_RUNS];  // of each run, how much; 0: as above
+    int code;                  // of a training that fails, the fail_at-th; 0: none
+    const char *last;          // what it says
     int fail_at, runs;
     int rows;     // of a log
     bool no_row;  // of the probe
@@ -58,7 +59,9 @@ static void write_log(const char *path, double seconds, int rows, bool together)
 }
 
 int grt_program_run(const char *const *argv, double seconds, char **said) {
-    char *line = m.lines[m.runs++ % MOST_RUNS];
+    char *line = m.lines[m.runs % MOST_RUNS];
+    double slower = m.slower[m.runs % MOST_RUNS] > 0 ? m.slower[m.runs % MOST_RUNS] : 1;
+    m.runs++;
     assert_true(seconds == 3600);
     *said = NULL;
     line[0] = '\0';
@@ -70,7 +73,8 @@ int grt_program_run(const char *const *argv, double seconds, char **said) {
             snprintf(m.folder, sizeof m.folder, "%.*s", (int)(name - argv[i + 1] - 1), argv[i + 1]);
             int ranks = atoi(strchr(name, '-') + 1);
             bool together = name[0] == 't';
-            write_log(argv[i + 1], together ? m.together[ranks] : m.alone, m.rows, together);
+            write_log(argv[i + 1], slower * (together ? m.together[ranks] : m.alone), m.rows,
+                      together);
         }
         if (strncmp(argv[i], "--output=", 9) == 0) {
             FILE *file = fopen(argv[i] + 9, "w");
@@ -110,7 +114,8 @@ static int run(const char *line) {
     char *argv[64] = {NULL};
     int argc = 0, file = mkstemp(path);
     assert_true(file >= 0);
-    snprintf(words, sizeof words, "scaling %s --format jsonl -o %s", line, path);
+    const char *once = strstr(line, "--rounds") ? "" : " --rounds 1";
+    snprintf(words, sizeof words, "scaling %s%s --format jsonl -o %s", line, once, path);
     for (char *rest = words, *word; (word = strtok_r(rest, " ", &rest)) && argc < 63;) {
         argv[argc++] = word;
     }
@@ -231,6 +236,43 @@ static void figures(void **state) {
     // Each of two ranks: together, alone, and the exchange twice.
     assert_int_equal(m.runs, 1 + 4 + 4);
     assert_true(access(m.folder, F_OK) != 0);
+}
+
+// Steps are the quickest of all rounds, together and alone; a wait is that of the round in the
+// middle.
+static void rounds(void **state) {
+    (void)state;
+    static const double slower[] = {1.2, 1.1, 1, 1.3, 1.5, 1};
+    memcpy(m.slower, slower, sizeof slower);
+    assert_int_equal(run("-n 2 --batch-size 32 --rounds 3"), 0);
+    assert_int_equal(m.runs, 3 * 2 + 2);
+    for (int i = 0; i < 6; i++) {
+        line_has(i, i % 2 ? "/alone-2-1.jsonl " : "/together-2.jsonl ", true);
+    }
+    near(number(0, "step_ms"), 6);
+    near(number(0, "alone_ms"), 4);
+    near(number(0, "exchange_ms"), 2);
+    near(number(0, "wait_ms"), 0.44);
+    near(number(0, "predicted_exchange_ms"), 20.44);
+    near(number(0, "samples"), 12);
+    near(number(0, "spread"), 0.5 * (9 - 6) / 7.2);
+    assert_true(access(m.folder, F_OK) != 0);
+    // One rank has nobody to wait for.
+    memset(m.slower, 0, sizeof m.slower);
+    m.slower[1] = 0.5;
+    assert_int_equal(run("-n 1 --batch-size 32 --rounds 16"), 0);
+    assert_int_equal(m.runs, 16);
+    near(number(0, "step_ms"), 4);
+    near(number(0, "samples"), 16 * 8);
+    m.slower[1] = 0;
+    assert_int_equal(run("-n 1 --batch-size 32 --rounds 2"), 0);
+    near(number(0, "samples"), 16);
+    // A round that fails ends them.
+    m.fail_at = 4;
+    m.code = 70;
+    assert_int_equal(run("-n 2 --batch-size 32 --rounds 3"), COMMAND_IO);
+    assert_int_equal(m.runs, 4);
+    assert_int_equal(json_array_size(rows), 0);
 }
 
 static void verdicts(void **state) {
@@ -428,6 +470,8 @@ static void refused(void **state) {
         {"--batch-size 16777217", "1 to 16777216"},
         {"--steps 15", "16 to 100000"},
         {"--steps 100001", "16 to 100000"},
+        {"--rounds 0", "1 to 16"},
+        {"--rounds 17", "1 to 16"},
         {"--train rl", "known are supervised, classify, es and ppo"},
         {"--train classify", "--train classify wants --data FILE"},
         {"--probe 3", "from 4 bytes to 8 GiB are wanted"},
@@ -451,8 +495,8 @@ static void refused(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(figures),     CASE(verdicts), CASE(words_of_a_training),
-        CASE(minibatches), CASE(endings),  CASE(refused),
+        CASE(figures),     CASE(rounds),  CASE(verdicts), CASE(words_of_a_training),
+        CASE(minibatches), CASE(endings), CASE(refused),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, NULL, NULL);
