@@ -50,7 +50,12 @@ expect 0 "${es[@]}" "${odd[@]}" --iterations 2 --checkpoint mean.h5
 for ema in 0 0.5; do
     refuse 78 "mean.h5 was made with ema=0.9; here it is $ema, which is another run" train es --resume mean.h5 --iterations 4 ema=$ema --device ref:0
 done
+# Another seed is another run, and 0 is one too.
+cp mean.h5 reseeded.h5
+expect 0 train es --resume reseeded.h5 --iterations 4 --seed 0 --device ref:0
+told '^seed        0$'
 expect 0 train es --resume mean.h5 --iterations 4 --device ref:0
+! cmp -s mean.h5 reseeded.h5 || wrong "--seed 0 is lost when a run is resumed"
 expect 0 "${es[@]}" "${odd[@]}" --iterations 4 --checkpoint whole-mean.h5
 cmp -s mean.h5 whole-mean.h5 || wrong "a resumed run with an average ends with another checkpoint"
 expect 0 "${es[@]}" --iterations 1 --dir-chunk 9 --checkpoint chunk.h5

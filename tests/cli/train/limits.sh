@@ -210,22 +210,29 @@ same timed.h5 untimed.h5
 # ---- a dry run ----
 # 240 samples, 24 of them kept: 216 in batches of 27 are 8 steps an epoch. Nothing is left, and what
 # was there stays.
-before=$(ls -A . "$PWD/four" | cksum)
-expect 0 "${sup[@]}" epochs=100000 --dry-run --log dry.jsonl checkpoint_dir=four
-/usr/bin/python3 - "$tmp/err" <<'EOF' || wrong "the times of a dry run are not those of its steps"
+# dry_times STEPS: the times of an epoch and of all steps are those of the steps that were made.
+dry_times() {
+    "$python" - "$tmp/err" "$1" <<'EOF' || wrong "the times of a dry run are not those of its steps"
 import re, sys
-number = r"([\d.e-]+) s"
+number, steps_of_all = r"([\d.e-]+) s", int(sys.argv[2])
 steps, seconds, epoch, whole, clock = re.search(rf"dry run     (\d+) steps in {number}, .*: an epoch of 8 takes {number}, "
-                                                rf"all 800000 take (?:{number}|([\d:]+))\n", open(sys.argv[1]).read()).groups()
+                                                rf"all {steps_of_all} take (?:{number}|([\d:]+))\n", open(sys.argv[1]).read()).groups()
 if clock:
     whole = sum(int(part) * 60**i for i, part in enumerate(reversed(clock.split(":"))))
 each = float(seconds) / int(steps)
-assert float(seconds) > 0.5 and abs(float(epoch) / (8 * each) - 1) < 0.02 and abs(float(whole) / (800000 * each) - 1) < 0.02
+assert float(seconds) > 0.5 and abs(float(epoch) / (8 * each) - 1) < 0.02 and abs(float(whole) / (steps_of_all * each) - 1) < 0.02
 EOF
+}
+before=$(ls -A . "$PWD/four" | cksum)
+expect 0 "${sup[@]}" epochs=100000 --dry-run --log dry.jsonl checkpoint_dir=four
+dry_times 800000
 told 'memory      [0-9.]+ [KMG]iB taken on the device'
 told 'checkpoints four, the newest [0-9]+ and the best; a dry run writes none'
 ! grep -q /tmp/gpurt-dry "$tmp/err" || wrong "a dry run names its own folder"
 [ "$before" = "$(ls -A . "$PWD/four" | cksum)" ] || wrong "a dry run left something: $(ls -A . four)"
+# max_steps ends a run before its epochs do.
+expect 0 "${sup[@]}" epochs=100000 max_steps=400000 --dry-run
+dry_times 400000
 refuse 64 'leave out --resume' "${sup[@]}" --dry-run --resume checkpoint_dir=four
 
 # ---- a schedule that would go up ----

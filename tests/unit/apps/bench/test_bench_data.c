@@ -9,14 +9,14 @@
 #include "gpurt/make.h"
 #include "gpurt/timeline.h"
 
-static char data[64];
+static char data[64], bytes[64];
 
 // ---- in place of the library's ----
 
 struct grt_loader {
     struct grt_loader_desc desc;
     uint32_t turn;
-    float x[4];
+    float x[256];
 };
 
 static struct {
@@ -125,12 +125,17 @@ static int begin(void **state) {
 static int make(void **state) {
     (void)state;
     snprintf(data, sizeof data, "/tmp/gpurt-bench-data-%d.h5", (int)getpid());
-    return grt_data_make(grt_make_desc(.path = data, .samples = 50, .features = 5)) ? 0 : -1;
+    snprintf(bytes, sizeof bytes, "/tmp/gpurt-bench-bytes-%d.h5", (int)getpid());
+    return grt_data_make(grt_make_desc(.path = data, .samples = 50, .features = 5)) &&
+                   grt_data_make(grt_make_desc(.path = bytes, .make = GRT_MAKE_SHAPES,
+                                               .samples = 50, .features = 1, .pixels = 8))
+               ? 0
+               : -1;
 }
 
 static int unmake(void **state) {
     (void)state;
-    return unlink(data);
+    return unlink(data) + unlink(bytes);
 }
 
 static int run(const char *words) {
@@ -182,6 +187,18 @@ static void figures(void **state) {
     assert_false(m.seen.shuffle);
     assert_int_equal(m.seen.cache, GRT_CACHE_RAM);
     assert_in_range((uint64_t)json_number_value(made_cell(0, "samples")), 15, 25);
+}
+
+// A row of 192 bytes and a class of four is delivered as 192 floats and a class.
+static void narrow_rows(void **state) {
+    (void)state;
+    char line[256];
+    snprintf(line, sizeof line, "data --data %s --batch-sizes 4 --num-workers 0 --time 0.1", bytes);
+    assert_int_equal(made_run(bench_data, line), 0);
+    NUMBER(0, "samples_per_s", 100);
+    NUMBER(0, "mb_per_s", 100 * 196e-6);
+    NUMBER(0, "raw_mb_per_s", 500 * 196e-6);
+    NUMBER(0, "memcpy_mb_per_s", 1000 * 772e-6);
 }
 
 static void middle(void **state) {
@@ -247,10 +264,7 @@ static void refused(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, begin)
     const struct CMUnitTest cases[] = {
-        CASE(figures),
-        CASE(middle),
-        CASE(differing),
-        CASE(refused),
+        CASE(figures), CASE(narrow_rows), CASE(middle), CASE(differing), CASE(refused),
     };
 #undef CASE
     return cmocka_run_group_tests(cases, make, unmake);

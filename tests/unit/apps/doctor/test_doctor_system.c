@@ -31,6 +31,22 @@ static void test_nvidia_file(struct world *w) {
                 "unset VK_ICD_FILENAMES, or add it there");
 }
 
+// A manifest of another version's library tells the loader nothing either.
+static void test_nvidia_file_broken(struct world *w) {
+    put(w, LIB "libEGL_nvidia.so.0", "");
+    put_manifest(w, "/etc/vulkan/icd.d/old.json", "libnvidia-gone.so.0");
+    examine(w);
+    expect(w, "vulkan-broken-driver", DOCTOR_WARNING,
+           "/etc/vulkan/icd.d/old.json names a library that is not there: libnvidia-gone.so.0",
+           "reinstall the package it belongs to (dpkg -S /etc/vulkan/icd.d/old.json tells which), "
+           "or remove it");
+    expect(w, "vulkan-nvidia-file", DOCTOR_NOTE,
+           "NVIDIA's " LIB "libEGL_nvidia.so.0 has no Vulkan manifest; gpurt makes its own when no "
+           "other GPU is listed",
+           "for other programs too: apt install nvidia-vulkan-icd");
+    expect_no_more(w);
+}
+
 static void test_nvidia_library(struct world *w) {
     put(w, "/proc/driver/nvidia/version",
         "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.159.04  Release Build\n");
@@ -348,6 +364,7 @@ static void parts_of_a_list(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(nvidia_file),
+        WORLD_TEST(nvidia_file_broken),
         WORLD_TEST(nvidia_library),
         WORLD_TEST(node_denied),
         WORLD_TEST(node_allowed),
