@@ -64,6 +64,8 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL __attribute__((opencl_unroll_hint))
+// A loop that stays one.
+#define ROLLED __attribute__((opencl_unroll_hint(1)))
 // Rounds of the loop that follows wait for nothing of each other: a CPU takes 16 at once.
 #define ABREAST PRAGMA(clang loop vectorize_width(4) interleave_count(4))
 

@@ -46,6 +46,7 @@
 // An array of a lane's own, its size a specialization constant; `most` is the largest it may be.
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL [[unroll]]
+#define ROLLED [[dont_unroll]]
 #define ABREAST
 
 // 1 on CPU drivers, set by the Vulkan backend; a driver drops the branch that is not taken.

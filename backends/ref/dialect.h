@@ -66,6 +66,7 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 #define NATIVE_COUNT(word, otherwise) (otherwise)
 #define ARRAY(type, name, count, most) type name[most];
 #define UNROLL
+#define ROLLED
 #define ABREAST
 
 #define LOAD_U16(array, i) ((uint32_t)(array)[i])

@@ -70,8 +70,8 @@ struct scaling_row {
     uint32_t samples;
 };
 
-// Trains, in rounds, and fills seconds, spread, samples, parameters and bytes; of several ranks what
-// they take alone, the exchange and its prediction too. False with the sentence.
+// Trains, in rounds, and fills seconds, spread, samples, parameters and bytes; of several ranks
+// what they take alone, the exchange and its prediction too. False with the sentence.
 bool scaling_train(struct scaling_bench *bench, struct scaling_row *row);
 // The parts of an exchange of row->bytes, predicted from two smaller ones.
 bool scaling_predict(struct scaling_bench *bench, struct scaling_row *row);
