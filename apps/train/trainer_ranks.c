@@ -170,6 +170,8 @@ size_t trainer_ranks_mpirun(const char *words[TRAINER_MPIRUN_WORDS]) {
                                         "--allow-run-as-root"};
     size_t count = sizeof first / sizeof *first - (geteuid() != 0);
     memcpy(words, first, count * sizeof *first);
+    // mpirun looks at the machine by hwloc, whose plugin opens PoCL: LLVM takes its signals then.
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-rsmi,-gl,-levelzero", 0);
     return count;
 }
 
@@ -192,8 +194,6 @@ int trainer_ranks_launch(const struct trainer *t, int argc, char **argv) {
     self[length] = '\0';
     snprintf(count, sizeof count, "%u", devices_count(given));
     size_t n = trainer_ranks_mpirun(words);
-    // mpirun looks at the machine by hwloc, whose plugin opens PoCL: LLVM takes its signals then.
-    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-rsmi,-gl,-levelzero", 0);
     words[n++] = "-n";
     words[n++] = count;
     words[n++] = self;

@@ -75,7 +75,7 @@ static inline f32x4 MAD4(f32x4 a, f32x4 b, f32x4 c) {
 typedef f32x4 texels;
 #define TEXELS(R, id, name) R(id, texels, name)
 #define FETCH4(array, i) (array)[i]
-#define ASK(array, i)
+#define ASK(array, i) ((void)(i))
 
 // Locals of macros end in _, so that they do not clash with a kernel's own names.
 #define SPEC_ROW(id, name, value) {#name, value},
