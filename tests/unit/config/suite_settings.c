@@ -110,6 +110,10 @@ static void written(void **state) {
     TEST_REFUSED(grt_config_read(&b, "/tmp"), GRT_NO_INPUT, "no regular file");
     assert_int_equal(grt_config_value_text(&a, GRT_CONFIG_LEARNING_RATE, text, 4), 7);
     assert_string_equal(text, "0.0");
+    // How long it is can be asked without room for it.
+    text[0] = '!';
+    assert_int_equal(grt_config_value_text(&a, GRT_CONFIG_LEARNING_RATE, text, 0), 7);
+    assert_int_equal(text[0], '!');
 }
 
 // ---- keys without an effect ----

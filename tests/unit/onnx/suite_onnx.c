@@ -18,7 +18,7 @@ static const struct {
     const char *name;
     uint32_t rank;
     uint64_t dims[4];
-    int64_t whole[2];
+    int64_t whole[2];  // of floats, 1, 2 .. and so on: what is taken off
     bool wholes;
 } tensors[] = {
     {"w53", 2, {5, 3}, {0}, false},
@@ -27,6 +27,8 @@ static const struct {
     {"b3", 1, {3}, {0}, false},
     {"b5", 1, {5}, {0}, false},
     {"b33", 2, {3, 3}, {0}, false},
+    {"zero5", 1, {5}, {1}, false},
+    {"minus5", 1, {5}, {2}, false},
     {"k3", 4, {2, 3, 3, 3}, {0}, false},
     {"k1", 4, {2, 3, 1, 1}, {0}, false},
     {"k31", 4, {2, 3, 3, 1}, {0}, false},
@@ -74,7 +76,7 @@ static void put_tensors(struct wire *w, const char *nodes) {
             if (tensors[i].wholes) {
                 wire_whole(w, TENSOR_INT64S, tensors[i].whole[k]);
             } else {
-                wire_real(w, TENSOR_FLOATS, (float)(k + 1));
+                wire_real(w, TENSOR_FLOATS, (float)k + 1 - (float)tensors[i].whole[0]);
             }
         }
         wire_end(w, begun);
@@ -247,6 +249,8 @@ static const struct {
      "[{linear: {outputs: out, bias: false}}]"},
     {five, "Sub x,b3 a; MatMul a,w53 y", false,
      "node 'a': Sub by these constants is no normaliser of channels"},
+    {five, "Mul x,zero5 a" LAST, false, "scales a channel by 0, which no normaliser does"},
+    {five, "Mul x,minus5 a" LAST, false, "scales a channel by -1, which no normaliser does"},
     // Windows over images.
     {image, "Conv x,k3 a" PIXELS, true,
      "[{conv: {outputs: 2, size: 3, padding: 0, bias: false}}, {pool: mean}, {linear: {outputs: "

@@ -214,6 +214,13 @@ static void storing(void **state) {
     struct grt_profile_value value = {.count = 5, .numbers = {64, 32, 16, 8, 4}};
     snprintf(value.from, sizeof value.from, "measured: 2026-11-15, driver #7\n, 5 GFLOP/s~\x7fx");
     assert_true(grt_profile_store(&info, GRT_KEY_GEMM_TILED_LARGE, &value));
+    // In a folder of the user's own.
+    char path[4096];
+    struct stat folder;
+    assert_true(grt_profile_user_path(&info, path, sizeof path));
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(stat(path, &folder), 0);
+    assert_int_equal(folder.st_mode & 07777, 0700);
     value = (struct grt_profile_value){.count = 1, .numbers = {0.625}, .from = "default"};
     assert_true(grt_profile_store(&info, GRT_KEY_MEM_FRACTION, &value));
     value.numbers[0] = 0.75;
