@@ -112,8 +112,8 @@ static void written(void **state) {
     assert_string_equal(text, "0.0");
     // How long it is can be asked without room for it.
     text[0] = '!';
-    assert_int_equal(grt_config_value_text(&a, GRT_CONFIG_LEARNING_RATE, text, 0), 7);
-    assert_int_equal(text[0], '!');
+    assert_int_equal(grt_config_value_text(&a, GRT_CONFIG_LEARNING_RATE, text + 1, 0), 7);
+    assert_memory_equal(text, "!.0", 4);
 }
 
 // ---- keys without an effect ----
