@@ -369,7 +369,8 @@ static void check_slopes(const char *text, bool recompute) {
     assert_non_null(learner);
     assert_true(grt_learner_alloc(learner));
     size_t tensors = 0;
-    network_free_parameters(network_set_parameters(learner, GRT_F32, &tensors), tensors);
+    double **set = network_set_parameters(learner, GRT_F32, &tensors);
+    network_free_parameters(set, tensors);
     struct network_samples s = network_samples_make(&c, GRT_F32);
     struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
     assert_non_null(graph);
