@@ -436,7 +436,7 @@ static void for_people(void **state) {
     assert_int_equal(made_plain(bench_train, line), 0);
     assert_non_null(strstr(made_out, "Highest throughput\n  batch size       16\n"));
     assert_non_null(strstr(made_out, "Recommended for training\n  batch size       8\n"));
-    assert_non_null(strstr(made_out, "  device memory    458 MiB (44.7%)\n"));
+    assert_non_null(strstr(made_out, "  device memory    457.8 MiB (44.7%)\n"));
     m.oom = 16;
     m.bytes = 0;
     snprintf(line, sizeof line, "train --data %s --batch-sizes 16 --format md", data);
