@@ -9,7 +9,7 @@ set -euo pipefail
 source=${1:?usage: tools.sh SOURCE_DIR LIBRARY GPURT}
 library=$2 gpurt=$3
 python=$source/build/tools/python/bin/python3
-if [ ! -f "$source/build/tools/python/made" ]; then
+if [ ! -x "$python" ]; then
     echo "tools.sh: skipped: no Gymnasium and ONNX Runtime in build/tools/python: \`ci/setup.sh tests\` puts them there, with a network"
     exit 77
 fi
