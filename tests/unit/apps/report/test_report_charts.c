@@ -26,7 +26,7 @@ static void dots(void **state) {
     assert_int_equal(count_of(text, ">12</text>"), 1);
     assert_int_equal(count_of(text, ">13</text>") + count_of(text, ">14</text>"), 0);
     assert_int_equal(count_of(text, ">15</text>"), 1);
-    has(text, "peak of the device");
+    has(text, "<li><i class=\"key stroke\"></i>peak of the device</li>");
     has(text, "A · vulkan, 3 f32: 13.0 GFLOP/s ± 20.0 % (measured)");
     assert_int_equal(count_of(text, "class=\"peak "), 1);
     assert_int_equal(count_of(text, "class=\"spread "), 1);
