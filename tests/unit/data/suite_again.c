@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets a second time: what is remembered of a file and what is not, rows kept in memory again,
-// digests again; and samples of rows that are said to be too close.
+// digests again, batches behind a bad row; and samples of rows that are said to be too close.
 #include "kits/cache_kit.h"
 #include "kits/data_kit.h"
 
@@ -23,12 +23,13 @@ static int end(void **state) {
 #define AGAIN_CASE(function)                                                                       \
     { #function, function, begin, end, NULL }
 
-// A file whose y is one number, which is changed behind everyone's back: same size, same time.
-static void change_y(const char *path, float value) {
+// One number of a set of floats, changed behind everyone's back: same size, same time.
+static void change(const char *path, const char *name, uint64_t at, float value) {
     struct stat before;
     assert_int_equal(stat(path, &before), 0);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set = H5Dopen2(file, "y", H5P_DEFAULT);
-    haddr_t offset = H5Dget_offset(set);
+    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT),
+          set = H5Dopen2(file, name, H5P_DEFAULT);
+    haddr_t offset = H5Dget_offset(set) + at * sizeof value;
     H5Dclose(set);
     H5Fclose(file);
     int fd = open(path, O_RDWR);
@@ -68,7 +69,7 @@ static void what_is_remembered(void **state) {
             struct grt_dataset *data = grt_dataset_open(&desc);
             assert_non_null(data);
             grt_dataset_close(&data);
-            change_y(path, kind == 0 ? NAN : kind == 1 ? 7 : 6);
+            change(path, "y", 0, kind == 0 ? NAN : kind == 1 ? 7 : 6);
             if (kind < 2 && !large) {
                 TEST_REFUSED(grt_dataset_open(&desc), GRT_BAD_DATA,
                              kind ? "row 0 of the targets has 7 (column 0)"
@@ -322,9 +323,46 @@ static void runs_of_a_sample(void **state) {
     }
 }
 
+// A row that cannot be used ends its batch alone: elsewhere the same places hold good ones.
+static void a_bad_row_ends_its_batch_alone(void **state) {
+    (void)state;
+    enum { ROWS = 500, WIDTH = 5, BATCH = 50 };
+    const char *path = data_kit_path("bad.h5");
+    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {ROWS, WIDTH}});
+    struct grt_dataset *data = data_kit_open_x(path);
+    assert_non_null(data);
+    float *want = data_kit_rows(data, NULL);
+    change(path, "x", 130 * WIDTH + 2, NAN);
+    for (uint32_t workers = 0; workers < 3; workers++) {
+        struct grt_loader *loader = grt_loader_create(
+            grt_loader_desc(.data = data, .batch = BATCH, .workers = workers, .prefetch = 1));
+        assert_non_null(loader);
+        struct grt_batch batch;
+        for (uint32_t round = 0; round < 2; round++) {
+            assert_true(grt_loader_seek(loader, (struct grt_loader_position){round, 2}));
+            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA,
+                         "row 130 of the inputs is not finite (column 2 is nan)");
+            // More batches than there are places, and none of them with that row.
+            assert_true(grt_loader_seek(loader, (struct grt_loader_position){round, 3}));
+            for (uint32_t i = 3; i < 12; i++) {
+                assert_true(grt_loader_next(loader, &batch));
+                assert_memory_equal(batch.x, want + i % 10 * BATCH * WIDTH, BATCH * WIDTH * 4);
+                grt_loader_release(loader, &batch);
+            }
+        }
+        grt_loader_destroy(&loader);
+    }
+    free(want);
+    grt_dataset_close(&data);
+}
+
 static const struct CMUnitTest cases[] = {
-    AGAIN_CASE(what_is_remembered),      AGAIN_CASE(rows_of_a_digest),
-    AGAIN_CASE(rows_left_out_of_memory), AGAIN_CASE(halves_on_their_way),
-    AGAIN_CASE(rows_are_read_again),     AGAIN_CASE(runs_of_a_sample),
+    AGAIN_CASE(what_is_remembered),
+    AGAIN_CASE(rows_of_a_digest),
+    AGAIN_CASE(rows_left_out_of_memory),
+    AGAIN_CASE(halves_on_their_way),
+    AGAIN_CASE(rows_are_read_again),
+    AGAIN_CASE(runs_of_a_sample),
+    AGAIN_CASE(a_bad_row_ends_its_batch_alone),
 };
 TEST_SUITE(again, false, cases);

@@ -3,12 +3,9 @@
 #include "kits/data_kit.h"
 
 #include <dirent.h>
-#include <fcntl.h>
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "gpurt/make.h"
@@ -287,53 +284,6 @@ static void truncated_while_reading(void **state) {
         }
     }
     test_usable(test.dev);
-}
-
-// One number of a file that is open is written over; its time stays.
-static void change_x(const char *path, uint64_t row, uint64_t column, float value) {
-    struct stat before;
-    assert_int_equal(stat(path, &before), 0);
-    hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT), set = H5Dopen2(file, "x", H5P_DEFAULT);
-    haddr_t offset = H5Dget_offset(set);
-    H5Dclose(set);
-    H5Fclose(file);
-    int fd = open(path, O_RDWR);
-    assert_true(fd >= 0 && pwrite(fd, &value, sizeof value,
-                                  (off_t)(offset + (row * FEATURES + column) * 4)) == sizeof value);
-    const struct timespec times[2] = {before.st_atim, before.st_mtim};
-    assert_int_equal(futimens(fd, times), 0);
-    close(fd);
-}
-
-// A row that cannot be used ends its batch alone: elsewhere the same places hold good ones.
-static void goes_on_behind_a_bad_row(void **state) {
-    (void)state;
-    const char *path = make("bad.h5", 0);
-    struct grt_dataset *data = grt_dataset_open(grt_dataset_desc(.path = path));
-    assert_non_null(data);
-    float *want = data_kit_rows(data, NULL);
-    change_x(path, 130, 2, NAN);
-    for (uint32_t workers = 0; workers < 3; workers++) {
-        struct grt_loader *loader = grt_loader_create(
-            grt_loader_desc(.data = data, .batch = 50, .workers = workers, .prefetch = 1));
-        assert_non_null(loader);
-        struct grt_batch batch;
-        for (uint32_t round = 0; round < 2; round++) {
-            assert_true(grt_loader_seek(loader, (struct grt_loader_position){round, 2}));
-            TEST_REFUSED(grt_loader_next(loader, &batch), GRT_BAD_DATA,
-                         "row 130 of the inputs is not finite (column 2 is nan)");
-            // More batches than there are places, and none of them with that row.
-            assert_true(grt_loader_seek(loader, (struct grt_loader_position){round, 3}));
-            for (uint32_t i = 3; i < 12; i++) {
-                assert_true(grt_loader_next(loader, &batch));
-                assert_memory_equal(batch.x, want + i % 10 * 50 * FEATURES, 50 * FEATURES * 4);
-                grt_loader_release(loader, &batch);
-            }
-        }
-        grt_loader_destroy(&loader);
-    }
-    free(want);
-    grt_dataset_close(&data);
 }
 
 static void held_batches(void **state) {
@@ -618,7 +568,6 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(uploads),
     DATA_CASE(rows_on_the_device),
     DATA_CASE(truncated_while_reading),
-    DATA_CASE(goes_on_behind_a_bad_row),
     DATA_CASE(held_batches),
     DATA_CASE(sizes_of_an_epoch),
     DATA_CASE(kept_until_the_last),

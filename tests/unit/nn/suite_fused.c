@@ -417,7 +417,7 @@ static void gradients(void **state) {
     static const enum grt_dtype dtypes[] = {GRT_F32, GRT_F16, GRT_BF16};
     const bool software = grt_dev_info(test.dev)->caps.software;
     const uint32_t most = test.small ? 5000 : software ? 60000 : UINT32_MAX;
-    // A kernel of a shape takes lavapipe 4 s to compile, and all ways together six: one for each.
+    // All ways of a shape are six kernels, each of which lavapipe takes long to compile: one way.
     const bool slow = software && !test.on_ref;
     uint32_t ran = 0;
     for (size_t i = 0; i < SHAPE_COUNT * 3; i++) {
