@@ -43,6 +43,7 @@ struct grt_feed_desc {
     uint64_t part;    // of an evaluation: batches behind which its sums begin anew; 0: an epoch
     bool on_device;   // the loader's cache is the device
     uint64_t epochs;  // rows on the device: that will be asked for; 0: not known
+    bool apart;       // rows on the device: an epoch's last step often comes in a run of its own
     // Rows on the device: seconds that the steps of one call may take. Above 0 a GPU tries the
     // first step, whose numbers its learner then has: grt_learner_reset() is due.
     double room;

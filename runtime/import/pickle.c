@@ -242,8 +242,11 @@ static bool run_scalar(struct machine *m, uint8_t op) {
         return true;
     case 0x8a: {  // whole number of some bytes
         uint64_t size = number(m, 1);
-        push_whole(m, size <= 8 ? (int64_t)number(m, (uint32_t)size) : 0);
-        m->failed = m->failed || size > 8;
+        if (size > 8) {
+            fail(m, "a number of more than 8 bytes");
+        } else {
+            push_whole(m, (int64_t)number(m, (uint32_t)size));
+        }
         return true;
     }
     case 'N':

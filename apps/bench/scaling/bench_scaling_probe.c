@@ -11,14 +11,18 @@
 #include "cli/talk.h"
 #include "gpurt/comm.h"
 #include "gpurt/device.h"
+#include "gpurt/gemm.h"
 #include "gpurt/graph.h"
 #include "train/trainer.h"
 
-#define BUCKET (SCALING_BUCKET / 4)  // numbers
-#define MOST_COPIES 10000
+#define ROWS 128u  // of a matrix that the device multiplies beside sums, with one of SIDE x SIDE
+#define SIDE 512u
+#define ONE 0x3f800000u  // 1.0f
+#define MOST_PRODUCTS 10000
+#define COARSE 4  // times the sums
 #define LEAST_ROUNDS 9
 #define MOST_ROUNDS 201
-#define SECONDS 1.0
+#define SECONDS 3.0
 
 #define COLUMNS(X)                                                                                 \
     X(KIND, "kind", "kind", NULL, TEXT, 0, 0)                                                      \
@@ -43,26 +47,75 @@ enum part {
     PART_HOST,
     PART_NETWORK,  // with the sums of the host
     PART_UPLOAD,
-    PART_COPIES,  // work of the device alone
-    PART_SUMS,    // alone
-    PART_SEEN,    // of both at once: what the host was held up by the device's work
-    PART_BEHIND,  // of both at once: the sums
+    PART_PRODUCTS,  // work of the device alone, as backward has it
+    PART_STEP,      // with the exchange, as a step has both
     PART_COUNT,
+};
+
+// Numbers that are exchanged together.
+struct bucket {
+    uint64_t at, count, mark;
+    struct grt_graph *take, *give;
 };
 
 struct probe {
     struct grt_comm *comm;
-    struct grt_buf *device, *other, *down, *up;
-    struct grt_graph *take, *give, *copy;
+    struct grt_buf *device, *matrices, *down, *up;
+    struct grt_graph *multiply;
+    struct bucket buckets[SCALING_BUCKETS];
+    uint32_t bucket_count;
     float *slices;
     uint64_t count, room;
     enum scaling_exchange exchange;
-    float weight;     // of a part's rows
-    uint32_t copies;  // on the device that take as long as the sums, about
+    float weight;       // of a part's rows
+    uint32_t products;  // on the device that take as long as the sums, about
     double times[PART_COUNT][MOST_ROUNDS];
     size_t rounds;
     bool right;
 };
+
+// Work of the device that its caches matter to: a few rows and a square matrix.
+static bool make_product(struct probe *p, struct grt_dev *dev) {
+    static const uint64_t rows[] = {ROWS, SIDE, ROWS};
+    const uint64_t size = (uint64_t)SIDE * SIDE * sizeof(float);
+    struct grt_tensor m[3];
+    p->matrices = grt_buf_create(dev, grt_buf_desc(.size = 3 * size, .label = "matrices"));
+    struct grt_graph *fill = p->matrices ? grt_graph_create(dev, "matrices") : NULL;
+    if (!fill) {
+        return false;
+    }
+    grt_graph_fill(fill, (struct grt_range){p->matrices, 0, 2 * size}, ONE);
+    bool good = grt_graph_finish(fill);
+    grt_graph_destroy(&fill);
+    p->multiply = good ? grt_graph_create(dev, "work of the device") : NULL;
+    if (!p->multiply) {
+        return false;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        m[i] = (struct grt_tensor){.dtype = GRT_F32,
+                                   .rank = 2,
+                                   .shape = {rows[i], SIDE},
+                                   .range = {p->matrices, i * size, rows[i] * SIDE * 4}};
+    }
+    grt_op_gemm(p->multiply, grt_gemm_desc(.a = &m[0], .b = &m[1], .c = &m[2]));
+    return grt_graph_bake(p->multiply);
+}
+
+static bool make_bucket(struct probe *p, struct grt_dev *dev, uint64_t at, uint64_t end) {
+    struct bucket *b = &p->buckets[p->bucket_count++];
+    uint64_t from = at * 4, size = (end - at) * 4;
+    b->at = at;
+    b->count = end - at;
+    b->take = grt_graph_create(dev, "readback");
+    b->give = grt_graph_create(dev, "upload");
+    if (!b->take || !b->give) {
+        return false;
+    }
+    struct grt_range here = {p->device, from, size};
+    grt_graph_copy(b->take, (struct grt_range){p->down, from, size}, here);
+    grt_graph_copy(b->give, here, (struct grt_range){p->up, from, size});
+    return grt_graph_bake(b->take) && grt_graph_bake(b->give);
+}
 
 static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
     p->count = (bytes + 3) / 4;
@@ -75,31 +128,28 @@ static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
     }
     uint64_t size = p->count * 4;
     p->device = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "bench scaling"));
-    p->other = grt_buf_create(dev, grt_buf_desc(.size = size, .label = "bench scaling"));
     p->down = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_READBACK));
     p->up = grt_buf_create(dev, grt_buf_desc(.size = size, .kind = GRT_BUF_UPLOAD));
-    if (!p->device || !p->other || !p->down || !p->up) {
+    if (!p->device || !p->down || !p->up) {
         return false;
     }
-    p->take = grt_graph_create(dev, "readback");
-    p->give = grt_graph_create(dev, "upload");
-    p->copy = grt_graph_create(dev, "work of the device");
-    if (!p->take || !p->give || !p->copy) {
-        return false;
+    bool good = true;
+    uint32_t buckets =
+        p->exchange == SCALING_GRADIENTS ? (uint32_t)scaling_buckets((double)size) : 1;
+    for (uint32_t i = 0; good && i < buckets; i++) {
+        good = make_bucket(p, dev, p->count * i / buckets, p->count * (i + 1) / buckets);
     }
-    struct grt_range here = {p->device, 0, size};
-    grt_graph_copy(p->take, (struct grt_range){p->down, 0, size}, here);
-    grt_graph_copy(p->give, here, (struct grt_range){p->up, 0, size});
-    grt_graph_copy(p->copy, (struct grt_range){p->other, 0, size}, here);
-    return grt_graph_bake(p->take) && grt_graph_bake(p->give) && grt_graph_bake(p->copy);
+    return good && make_product(p, dev);
 }
 
 static void unmake(struct probe *p) {
-    grt_graph_destroy(&p->take);
-    grt_graph_destroy(&p->give);
-    grt_graph_destroy(&p->copy);
+    for (uint32_t i = 0; i < p->bucket_count; i++) {
+        grt_graph_destroy(&p->buckets[i].take);
+        grt_graph_destroy(&p->buckets[i].give);
+    }
+    grt_graph_destroy(&p->multiply);
     grt_buf_destroy(&p->device);
-    grt_buf_destroy(&p->other);
+    grt_buf_destroy(&p->matrices);
     grt_buf_destroy(&p->down);
     grt_buf_destroy(&p->up);
     free(p->slices);
@@ -119,84 +169,120 @@ static double time_sums(struct probe *p, uint32_t ranks) {
     return grt_seconds() - begun;
 }
 
-// From where the device has left them to where it takes them, behind the word of all that they go
-// on: bucket by bucket, or as PPO does, weighed by the rows of a part and then all at once.
-static bool sum(struct probe *p) {
-    const float *down = grt_buf_host(p->down);
-    float *up = grt_buf_host(p->up);
+static bool take_all(struct probe *p, struct grt_dev *dev) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
+        good = grt_graph_run(p->buckets[i].take);
+    }
+    return good && grt_dev_wait(dev);
+}
+
+static bool give_all(struct probe *p, struct grt_dev *dev) {
+    bool good = true;
+    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
+        good = grt_graph_run(p->buckets[i].give);
+    }
+    return good && grt_dev_wait(dev);
+}
+
+// From where the device has left them to where it takes them: as they are, or as PPO does, weighed
+// by the rows of a part.
+static bool sum(struct probe *p, const struct bucket *b) {
+    const float *down = (const float *)grt_buf_host(p->down) + b->at;
+    float *up = (float *)grt_buf_host(p->up) + b->at;
+    if (p->exchange != SCALING_MINIBATCHES) {
+        return grt_comm_sum(p->comm, down, up, b->count);
+    }
+    for (uint64_t i = 0; i < b->count; i++) {
+        p->slices[i] = down[i] * p->weight;
+    }
+    bool good = grt_comm_sum(p->comm, p->slices, p->slices, b->count);
+    memcpy(up, p->slices, b->count * sizeof *up);
+    return good;
+}
+
+// Behind the word of all that they go on.
+static bool sum_all(struct probe *p) {
     bool good = grt_comm_vote(p->comm);
-    if (p->exchange == SCALING_MINIBATCHES) {
-        for (uint64_t i = 0; i < p->count; i++) {
-            p->slices[i] = down[i] * p->weight;
+    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
+        good = sum(p, &p->buckets[i]);
+    }
+    return good;
+}
+
+// Work of the device: all of it, or as backward has it, with buckets taken on the way.
+static bool multiply(struct probe *p, struct grt_dev *dev, bool takes) {
+    bool good = true;
+    for (uint32_t i = 0, done = 0; good && i < p->bucket_count; i++) {
+        for (; good && done < p->products * (i + 1) / p->bucket_count; done++) {
+            good = grt_graph_run(p->multiply);
         }
-        good = good && grt_comm_sum(p->comm, p->slices, p->slices, p->count);
-        memcpy(up, p->slices, p->count * sizeof *up);
-        return good;
-    }
-    for (uint64_t at = 0; good && at < p->count; at += BUCKET) {
-        uint64_t count = p->count - at < BUCKET ? p->count - at : BUCKET;
-        good = grt_comm_sum(p->comm, down + at, up + at, count);
+        if (takes) {
+            good = good && grt_graph_run(p->buckets[i].take);
+            p->buckets[i].mark = grt_dev_mark(dev, GRT_LANE_MAIN);
+        }
     }
     return good;
 }
 
-static bool queue_copies(struct probe *p) {
-    bool good = true;
-    for (uint32_t i = 0; good && i < p->copies; i++) {
-        good = grt_graph_run(p->copy);
+static bool exchange(struct probe *p, struct grt_dev *dev) {
+    bool good = grt_comm_vote(p->comm);
+    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
+        const struct bucket *b = &p->buckets[i];
+        good = grt_dev_wait_for(dev, GRT_LANE_MAIN, b->mark) && sum(p, b) && grt_graph_run(b->give);
     }
     return good;
 }
 
-// Work of the device that takes about as long as the sums, the sums, and both at once. What a rank
-// waits for the others before each is in none of them.
+// Work of the device that takes about as long as the sums, and with an exchange beside it. What a
+// rank waits for the others before each is in neither.
 static bool time_overlap(struct probe *p, struct grt_dev *dev, double sums) {
-    size_t n = p->rounds;
-    double at[4];
+    double at;
     bool good = true;
-    if (p->copies == 0) {
-        at[0] = grt_seconds();
-        good = grt_graph_finish(p->copy);
-        double many = sums / fmax(grt_seconds() - at[0], 1e-7);
-        p->copies = (uint32_t)fmin(fmax(many, 1), MOST_COPIES);
+    if (p->products == 0) {
+        good = grt_graph_finish(p->multiply);
+        at = grt_seconds();
+        good = good && grt_graph_finish(p->multiply);
+        double many = sums / fmax(grt_seconds() - at, 1e-7);
+        p->products = (uint32_t)fmin(fmax(many, 1), MOST_PRODUCTS);
     }
-    good = good && grt_comm_vote(p->comm);
-    at[0] = grt_seconds();
-    good = good && queue_copies(p) && grt_dev_wait(dev);
-    p->times[PART_COPIES][n] = grt_seconds() - at[0];
-    good = good && grt_comm_vote(p->comm);
-    at[0] = grt_seconds();
-    good = good && sum(p);
-    p->times[PART_SUMS][n] = grt_seconds() - at[0];
-    good = good && grt_comm_vote(p->comm);
-    at[0] = grt_seconds();
-    good = good && queue_copies(p);
-    at[1] = grt_seconds();
-    good = good && sum(p);
-    at[2] = grt_seconds();
-    good = good && grt_dev_wait(dev);
-    at[3] = grt_seconds();
-    p->times[PART_SEEN][n] = at[1] - at[0] + at[3] - at[2];
-    p->times[PART_BEHIND][n] = at[2] - at[1];
+    for (int part = PART_PRODUCTS; good && part <= PART_STEP; part++) {
+        bool step = part == PART_STEP;
+        good = grt_comm_vote(p->comm);
+        at = grt_seconds();
+        good = good && multiply(p, dev, step) && (!step || exchange(p, dev)) && grt_dev_wait(dev);
+        p->times[part][p->rounds] = grt_seconds() - at;
+    }
     return good;
 }
 
-// What share of the sums is hidden behind work of the device that takes as long: none where the
-// device is the processor that sums. Other work of the machine adds to a time, and most to sums, in
-// which ranks wait for each other: so the device's work alone is the shortest, and sums that take
-// less time beside it than alone hide nothing.
+// What share of the sums is hidden behind work of the device that takes as long. Below 0 a step
+// takes longer than its parts one behind the other: where the device is the processor that sums,
+// both take turns, and each finds its caches full of the other's. A machine with other work is
+// slower in some rounds, so each is compared within itself.
 static double overlap_of(struct probe *p) {
-    double copies = stats_of(p->times[PART_COPIES], p->rounds).min;
-    double sums = stats_of(p->times[PART_SUMS], p->rounds).median;
-    double most = fmin(copies, sums), shares[MOST_ROUNDS];
-    if (most <= 0) {
-        return 0;  // exchanges without sums
-    }
+    double shares[MOST_ROUNDS];
     for (size_t i = 0; i < p->rounds; i++) {
-        double slower = fmax(0, p->times[PART_BEHIND][i] - sums);
-        shares[i] = (copies - p->times[PART_SEEN][i] - slower) / most;
+        double products = p->times[PART_PRODUCTS][i], sums = p->times[PART_NETWORK][i];
+        double apart = products + p->times[PART_READBACK][i] + sums + p->times[PART_UPLOAD][i];
+        double most = fmin(products, sums);
+        // Exchanges without sums have none, and beside a product that takes far longer than they
+        // do nobody could tell.
+        bool tells = most > 0 && products < COARSE * sums;
+        shares[i] = tells ? (apart - p->times[PART_STEP][i]) / most : 0;
     }
-    return fmin(1, fmax(0, stats_of(shares, p->rounds).median));
+    return fmin(1, fmax(-1, stats_of(shares, p->rounds).median));
+}
+
+// The first and the last number of each bucket.
+static bool all_are(const struct probe *p, float wanted) {
+    const float *down = grt_buf_host(p->down);
+    bool right = true;
+    for (uint32_t i = 0; i < p->bucket_count; i++) {
+        const float *own = down + p->buckets[i].at;
+        right = right && own[0] == wanted && own[p->buckets[i].count - 1] == wanted;
+    }
+    return right;
 }
 
 // One after another, each begun by all at once.
@@ -220,26 +306,29 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
     for (uint64_t i = 0; i < p->count; i++) {
         up[i] = (float)(grt_comm_rank(p->comm) + 1);
     }
-    if (!grt_graph_finish(p->give) || !grt_comm_vote(p->comm)) {
+    if (!give_all(p, dev) || !grt_comm_vote(p->comm)) {
         return false;
     }
     at[0] = grt_seconds();
-    bool good = grt_graph_finish(p->take);
+    bool good = take_all(p, dev);
     at[1] = grt_seconds();
-    good = good && sum(p);
+    good = good && sum_all(p);
     at[2] = grt_seconds();
-    good = good && grt_graph_finish(p->give);
+    good = good && give_all(p, dev);
     at[3] = grt_seconds();
     double sums = time_sums(p, ranks);
     p->times[PART_READBACK][n] = at[1] - at[0];
     p->times[PART_HOST][n] = sums;
     p->times[PART_NETWORK][n] = at[2] - at[1];
     p->times[PART_UPLOAD][n] = at[3] - at[2];
-    // The sum, as the device has it.
+    // The sum, as the device has it, and that of as many sums.
     float wanted = (float)ranks * (float)(ranks + 1) / 2;
-    const float *down = grt_buf_host(p->down);
-    good = good && time_overlap(p, dev, at[2] - at[1]) && grt_graph_finish(p->take);
-    p->right = p->right && good && down[0] == wanted && down[p->count - 1] == wanted;
+    good = good && take_all(p, dev);
+    p->right = p->right && good && all_are(p, wanted);
+    if (p->exchange == SCALING_GRADIENTS) {
+        good = good && time_overlap(p, dev, at[2] - at[1]) && take_all(p, dev);
+        p->right = p->right && good && all_are(p, wanted * (float)ranks);
+    }
     return good;
 }
 

@@ -471,13 +471,14 @@ static bool probe(struct scaling_bench *b, uint32_t ranks, double bytes, double 
 // Of a quarter and of half the bytes: the whole exchange is foreseen, not measured twice.
 bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
     double each = row->bytes / row->exchanges;
-    double bytes[2] = {fmax(64, each / 4), fmax(128, each / 2)}, seconds[2][4];
+    double bytes[2] = {fmax(64, each / 4), fmax(128, each / 2)}, seconds[2][4], overlaps[2];
     double *parts[4] = {&row->parts.readback, &row->parts.host, &row->parts.network,
                         &row->parts.upload};
-    if (!probe(b, row->ranks, bytes[0], seconds[0], &row->overlap) ||
-        !probe(b, row->ranks, bytes[1], seconds[1], &row->overlap)) {
+    if (!probe(b, row->ranks, bytes[0], seconds[0], &overlaps[0]) ||
+        !probe(b, row->ranks, bytes[1], seconds[1], &overlaps[1])) {
         return false;
     }
+    row->overlap = (overlaps[0] + overlaps[1]) / 2;
     for (int i = 0; i < 4; i++) {
         struct scaling_line line = scaling_line_of(bytes, (double[]){seconds[0][i], seconds[1][i]});
         *parts[i] = row->exchanges * scaling_line_at(&line, each);

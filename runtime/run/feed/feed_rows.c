@@ -77,24 +77,29 @@ static uint32_t drawn_steps(const struct grt_dev *dev, uint32_t batch) {
     return steps > 0 ? (uint32_t)steps : 1;
 }
 
-// Full batches of an epoch behind those in graphs of most steps: all in one graph, so that nothing
-// is between them.
+// Full batches among so many rows of an epoch; where its last step comes apart, without that.
+static uint64_t joined(const struct grt_feed *f, uint64_t rows) {
+    return (f->desc.apart ? rows - 1 : rows) / f->desc.batch;
+}
+
+// Those of an epoch behind its graphs of most steps: all in one graph, so that nothing is between
+// them.
 static uint32_t rest_of_epoch(const struct grt_feed *f) {
-    return (uint32_t)(f->info.rows / f->desc.batch % most_steps(f->desc.dev));
+    return (uint32_t)(joined(f, f->info.rows) % most_steps(f->desc.dev));
 }
 
 // What the next graph has: full batches, a power of two of them or the rest of an epoch with its
 // last batch, or that one.
 static struct grt_step_desc next_rows(const struct grt_feed *f, uint64_t most) {
     uint64_t left = f->info.rows - f->next.batch * f->desc.batch;
-    uint64_t full = left / f->desc.batch;
+    uint64_t full = left / f->desc.batch, together = joined(f, left);
     struct grt_step_desc desc = {.rows = f->desc.batch, .steps = 1, .data = &f->rows};
     if (full == 0) {
         desc.rows = (uint32_t)left;
     }
-    if (full > 0 && full == rest_of_epoch(f) && full <= most) {
-        desc.steps = (uint32_t)full;
-        desc.rest = full < most ? (uint32_t)(left % f->desc.batch) : 0;
+    if (together > 0 && together == rest_of_epoch(f) && together <= most) {
+        desc.steps = (uint32_t)together;
+        desc.rest = together < most && !f->desc.apart ? (uint32_t)(left % f->desc.batch) : 0;
         return desc;
     }
     while (2 * desc.steps <= most_steps(f->desc.dev) && 2 * desc.steps <= full &&
@@ -277,7 +282,7 @@ bool feed_bake_rows(struct grt_feed *f) {
         }
     }
     const struct grt_step_desc whole = {
-        .rows = batch, .steps = rest_of_epoch(f), .rest = rest, .data = &f->rows};
+        .rows = batch, .steps = rest_of_epoch(f), .rest = f->desc.apart ? 0 : rest, .data = &f->rows};
     if (whole.steps > 0 && whole.steps <= room && !feed_graph(f, &whole, 0)) {
         return false;
     }

@@ -319,6 +319,7 @@ static bool make_learner(struct grt_supervised *run) {
                                  .batch = run->task.learner.batch,
                                  .on_device = supervised_on_device(run),
                                  .epochs = run->task.config.epochs,
+                                 .apart = !run->check_loader,  // whole tensors are taken there
                                  .room = SUPERVISED_ROOM};
     if (run->ranks ? !supervised_ranks_open(run) : !(run->train = grt_feed_create(&feed))) {
         return false;

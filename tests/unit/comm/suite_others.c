@@ -290,6 +290,11 @@ static void launchers(void **state) {
         setenv("OMPI_COMM_WORLD_SIZE", sizes[i], 1);
         assert_false(grt_comm_launched(&place));
     }
+    // Nor does a place behind the last.
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    assert_true(grt_comm_launched(&place) && place.rank == 1);
+    setenv("OMPI_COMM_WORLD_RANK", "2", 1);
+    assert_false(grt_comm_launched(&place));
     unsetenv("OMPI_COMM_WORLD_RANK");
     unsetenv("OMPI_COMM_WORLD_SIZE");
 }

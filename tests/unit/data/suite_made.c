@@ -135,6 +135,9 @@ static void made_shapes(void **state) {
     free(y);
     desc.classes = 11;
     TEST_REFUSED(grt_data_make(&desc), GRT_INVALID, "more than 10 classes");
+    desc.classes = 10;
+    desc.deflate = 10;
+    TEST_REFUSED(grt_data_make(&desc), GRT_INVALID, "deflate above 9");
     desc.classes = 2;
     desc.pixels = 7;
     TEST_REFUSED(grt_data_make(&desc), GRT_INVALID, "pixels a side");

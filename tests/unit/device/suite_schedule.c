@@ -372,6 +372,9 @@ static void validation_sees_a_mistake(void **state) {
     }
     test_log.expected += test_log.lines[GRT_LOG_ERROR] - before;
     assert_true(watched == (grt_dev_complaints(dev) > 0));
+    // In the layer's words.
+    assert_true(!watched || (strncmp(test_log.newest, "Vulkan validation: ", 19) == 0 &&
+                             strstr(test_log.newest, "vkCmdFillBuffer")));
     grt_buf_destroy(&buf);
     grt_dev_destroy(&dev);
 }

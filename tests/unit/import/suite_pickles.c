@@ -189,11 +189,17 @@ static void pickles(void **state) {
                      GRT_BAD_DATA, bad[i].says);
     }
     // Whole numbers of up to eight bytes, of either sign.
-    static const char wide[] = "}(" GOOD "](J\xff\xff\xff\xff\x8a\0K\xff"
+    static const char wide[] = "}(" GOOD "](J\xff\xff\xff\xff\x8a\0\x8a\x8"
+                               "\2\1\0\0\0\0\0\0K\xff"
                                "eu.";
+    static const char wider[] = "}(" GOOD "](\x8a\x9"
+                                "\2\1\0\0\0\0\0\0\0eu.";
     assert_true(import_read_pickle(put("p", wide, sizeof wide - 1), "labels", &p));
-    assert_true(p.label_count == 3 && p.labels[0] == -1 && p.labels[1] == 0 && p.labels[2] == 255);
+    assert_true(p.label_count == 4 && p.labels[0] == -1 && p.labels[1] == 0);
+    assert_true(p.labels[2] == 258 && p.labels[3] == 255);
     free(p.labels);
+    TEST_REFUSED(import_read_pickle(put("p", wider, sizeof wider - 1), "labels", &p), GRT_BAD_DATA,
+                 "p: no pickle that is understood: a number of more than 8 bytes at byte ");
     // Names of classes.
     struct import import = {0};
     static const char names[] = "}(U\5names](U\3oneX\3\0\0\0twoeU\3oddK\1U\4list](K\1eu.";

@@ -383,6 +383,15 @@ static void parts_of_a_step(void **state) {
 
 // ---- fused or not ----
 
+static uint32_t launches_of_evaluation(struct grt_learner *l) {
+    assert_true(grt_learner_alloc(l));
+    struct grt_graph *graph = grt_learner_evaluate(l, grt_step_desc(.rows = 8));
+    assert_non_null(graph);
+    uint32_t launches = grt_graph_stats(graph).dispatches;
+    grt_graph_destroy(&graph);
+    return launches;
+}
+
 // Each thing that fused kernels cannot do, on a model that they can.
 static void fused_or_layers(void **state) {
     (void)state;
@@ -421,12 +430,15 @@ static void fused_or_layers(void **state) {
         assert_int_equal(grt_learner_bytes(l, "acts") > 0, true);
         // Losses of an evaluation in one op: of numbers, and not of classes.
         assert_int_equal(l->judged != NULL, i == 10);
+        uint32_t whole = launches_of_evaluation(l);
         grt_learner_destroy(&l);
         d.variant = "layers";
         l = grt_learner_create(test.dev, &d);
         assert_non_null(l);
         assert_string_equal(grt_learner_variant(l), "layers");
         assert_null(l->judged);
+        // Also where nothing is trained: each layer by itself.
+        assert_true(launches_of_evaluation(l) >= whole + (fused ? 2 : 0));
         grt_learner_destroy(&l);
         d.variant = "fused";
         if (!fused) {

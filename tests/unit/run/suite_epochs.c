@@ -10,6 +10,7 @@
 
 #include "gpurt/checkpoint.h"
 #include "gpurt/task.h"
+#include "run/supervised/supervised_parts.h"
 
 static uint32_t least_of(const double *numbers, uint32_t count) {
     uint32_t least = 0;
@@ -301,6 +302,49 @@ static void evaluations_begin_anew(void **state) {
     run_kit_end();
 }
 
+// Steps that were queued behind each epoch when its last one was told.
+struct behind {
+    const struct grt_supervised *run;
+    uint32_t count;
+    uint64_t steps[8];
+};
+
+static void on_last(void *context, const struct grt_run_report *r) {
+    struct behind *b = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_TRAIN &&
+        r->step % b->run->steps_per_epoch == 0) {
+        assert_true(b->count < 8);
+        b->steps[b->count++] = b->run->loop.queued - r->step;
+    }
+}
+
+// Rows on the device and a checkpoint behind each epoch, with no validation: the device has the
+// next epoch's steps before the last one's tensors are read. Epochs of whole batches, and with a
+// rest.
+static void next_epoch_is_on_its_way(void **state) {
+    (void)state;
+    static const char *const batches[] = {"batch_size=30", "batch_size=32", "batch_size=150"};
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (int k = 0; k < 3; k++) {
+        struct behind b = {0};
+        struct grt_config c = run_kit_config(
+            batches[k], PAIRS("validation_split=0", "cache=device", "epochs=5", batches[k]));
+        struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+            .dev = test.dev, .config = &c, .report = on_last, .context = &b});
+        assert_non_null(run);
+        b.run = run;
+        assert_int_equal(run->steps_per_epoch, k < 2 ? 10 : 2);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+        assert_int_equal(b.count, 5);
+        for (uint32_t i = 0; i < 4; i++) {
+            assert_true(b.steps[i] > 0);
+        }
+        assert_int_equal(b.steps[4], 0);
+    }
+    run_kit_end();
+}
+
 // A network that says the same of every sample, with samples that weigh: all there is to say of it
 // follows from the classes and the weights. Of equal numbers the first is the largest.
 static void judged_by_hand(void **state) {
@@ -371,5 +415,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(rows_of_steps_told_at_once),
     TEST_CASE(evaluations_begin_anew),
     TEST_CASE(judged_by_hand),
+    TEST_CASE(next_epoch_is_on_its_way),
 };
 TEST_SUITE(epochs, true, cases);
