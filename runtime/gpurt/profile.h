@@ -105,7 +105,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "workgroups of each of its tiles, rows x columns x stages, that a compute unit holds at "    \
       "once")                                                                                      \
     X(GEMM_WGMMA_STEP, "gemm.wgmma.step", real, GRT_TILES_WGMMA, 0.001, 1000,                      \
-      "0.568 0.278 0.15 0.206 0.447 0.151", "microseconds that each tile takes for 64 of k")      \
+      "0.568 0.278 0.15 0.206 0.447 0.151", "microseconds that each tile takes for 64 of k")       \
     X(GEMM_WGMMA_ENDS, "gemm.wgmma.ends", real, GRT_TILES_WGMMA, 0, 1000,                          \
       "0.29 0.33 0.31 0.01 0.51 0.01", "microseconds for beginning and ending a tile")             \
     X(GEMM_WGMMA_48K, "gemm.wgmma_48k", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",            \

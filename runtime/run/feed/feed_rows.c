@@ -281,8 +281,10 @@ bool feed_bake_rows(struct grt_feed *f) {
             return false;
         }
     }
-    const struct grt_step_desc whole = {
-        .rows = batch, .steps = rest_of_epoch(f), .rest = f->desc.apart ? 0 : rest, .data = &f->rows};
+    const struct grt_step_desc whole = {.rows = batch,
+                                        .steps = rest_of_epoch(f),
+                                        .rest = f->desc.apart ? 0 : rest,
+                                        .data = &f->rows};
     if (whole.steps > 0 && whole.steps <= room && !feed_graph(f, &whole, 0)) {
         return false;
     }
