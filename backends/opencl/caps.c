@@ -109,12 +109,26 @@ char *gcl_ask_extensions(cl_device_id device) {
 
 // ---- the walk ----
 
+// A loader may cut OCL_ICD_FILENAMES at its colons where it lies, as on a machine with CUDA 13
+// (2026-11): what is started later would know the first driver alone.
+static cl_int ask_platforms(cl_platform_id platforms[MAX_PLATFORMS], cl_uint *count) {
+    static const char name[] = "OCL_ICD_FILENAMES";
+    const char *files = getenv(name);
+    char *whole = files ? strdup(files) : NULL;
+    cl_int code = gcl.clGetPlatformIDs(MAX_PLATFORMS, platforms, count);
+    if (whole) {
+        setenv(name, whole, 1);
+    }
+    free(whole);
+    return code;
+}
+
 uint32_t gcl_find_devices(struct gcl_found *found, cl_int *code) {
     cl_platform_id platforms[MAX_PLATFORMS];
     cl_device_id devices[GCL_MAX_DEVICES];
     cl_uint platform_count = 0;
     uint32_t count = 0;
-    *code = gcl.clGetPlatformIDs(MAX_PLATFORMS, platforms, &platform_count);
+    *code = ask_platforms(platforms, &platform_count);
     if (*code != CL_SUCCESS) {
         return 0;
     }

@@ -5,6 +5,7 @@
 #include "harness/harness.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backends/opencl/opencl.h"
@@ -197,10 +198,13 @@ static void intel(void **state) {
     assert_int_equal(info.caps.subgroup, 0);
 }
 
+#define FILES "OCL_ICD_FILENAMES"
+
 // Platforms 1 to 3 of which the second fails; devices 10 to 14 of the first, of which 11 is not
 // available and 12 has no compiler; 30 of the third.
 static cl_int CL_API_CALL platform_ids(cl_uint room, cl_platform_id *list, cl_uint *count) {
     assert_true(room >= 3);
+    getenv(FILES)[3] = '\0';  // as a loader does
     for (uintptr_t i = 0; i < 3; i++) {
         list[i] = (cl_platform_id)(i + 1);
     }
@@ -233,12 +237,19 @@ static void walk(void **state) {
     struct gcl_api before = gcl;
     struct gcl_found found[GCL_MAX_DEVICES];
     cl_int code = -1;
+    const char *files = getenv(FILES);
+    char *kept = files ? strdup(files) : NULL;
+    assert_int_equal(setenv(FILES, "one:two", 1), 0);
     gcl.clGetPlatformIDs = platform_ids;
     gcl.clGetDeviceIDs = device_ids;
     gcl.clGetDeviceInfo = one_is_there;
     uint32_t count = gcl_find_devices(found, &code);
     gcl = before;
     assert_int_equal(code, CL_SUCCESS);
+    // What is started behind it has all names of drivers.
+    assert_string_equal(getenv(FILES), "one:two");
+    assert_int_equal(kept ? setenv(FILES, kept, 1) : unsetenv(FILES), 0);
+    free(kept);
     static const uintptr_t want[][2] = {{1, 10}, {1, 13}, {1, 14}, {3, 30}};
     assert_int_equal(count, 4);
     for (uint32_t i = 0; i < count; i++) {
