@@ -109,17 +109,24 @@ char *gcl_ask_extensions(cl_device_id device) {
 
 // ---- the walk ----
 
-// A loader may cut OCL_ICD_FILENAMES at its colons where it lies, as on a machine with CUDA 13
-// (2026-11): what is started later would know the first driver alone.
+// A loader may cut lists at their colons where they lie in the environment, as on a machine with
+// CUDA 13 (2026-11): what is started later would know the first driver alone.
 static cl_int ask_platforms(cl_platform_id platforms[MAX_PLATFORMS], cl_uint *count) {
-    static const char name[] = "OCL_ICD_FILENAMES";
-    const char *files = getenv(name);
-    char *whole = files ? strdup(files) : NULL;
-    cl_int code = gcl.clGetPlatformIDs(MAX_PLATFORMS, platforms, count);
-    if (whole) {
-        setenv(name, whole, 1);
+    static const char *const names[] = {"OCL_ICD_FILENAMES", "OPENCL_LAYERS"};
+    enum { NAMES = sizeof names / sizeof *names };
+    char *whole[NAMES];
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *list = getenv(names[i]);
+        whole[i] = list ? strdup(list) : NULL;
     }
-    free(whole);
+    cl_int code = gcl.clGetPlatformIDs(MAX_PLATFORMS, platforms, count);
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *left = getenv(names[i]);
+        if (whole[i] && left && strcmp(left, whole[i]) != 0) {
+            setenv(names[i], whole[i], 1);
+        }
+        free(whole[i]);
+    }
     return code;
 }
 

@@ -245,7 +245,10 @@ static bool run_scalar(struct machine *m, uint8_t op) {
         if (size > 8) {
             fail(m, "a number of more than 8 bytes");
         } else {
-            push_whole(m, (int64_t)number(m, (uint32_t)size));
+            // Two's complement, of that many bytes.
+            uint32_t above = 64 - 8 * (uint32_t)size;
+            uint64_t bits = number(m, (uint32_t)size);
+            push_whole(m, size > 0 ? (int64_t)(bits << above) >> above : 0);
         }
         return true;
     }

@@ -17,10 +17,11 @@
 
 #define ROWS 128u  // of a matrix that the device multiplies beside sums, with one of SIDE x SIDE
 #define SIDE 512u
-#define ONE 0x3f800000u  // 1.0f
-#define MOST_PRODUCTS 10000
-#define COARSE 4  // times the sums
-#define LEAST_ROUNDS 9
+#define ONE 0x3f800000u    // 1.0f
+#define MOST_PRODUCTS 512  // of a graph
+#define FEW_BUCKETS 4      // of an exchange that has several
+#define COARSE 4           // times the sums
+#define LEAST_ROUNDS 5
 #define MOST_ROUNDS 201
 #define SECONDS 3.0
 
@@ -68,17 +69,14 @@ struct probe {
     uint64_t count, room;
     enum scaling_exchange exchange;
     float weight;       // of a part's rows
-    uint32_t products;  // on the device that take as long as the sums, about
+    uint32_t products;  // on the device for each bucket, which take as long as its sum, about
     double times[PART_COUNT][MOST_ROUNDS];
     size_t rounds;
     bool right;
 };
 
-// Work of the device that its caches matter to: a few rows and a square matrix.
-static bool make_product(struct probe *p, struct grt_dev *dev) {
-    static const uint64_t rows[] = {ROWS, SIDE, ROWS};
+static bool make_matrices(struct probe *p, struct grt_dev *dev) {
     const uint64_t size = (uint64_t)SIDE * SIDE * sizeof(float);
-    struct grt_tensor m[3];
     p->matrices = grt_buf_create(dev, grt_buf_desc(.size = 3 * size, .label = "matrices"));
     struct grt_graph *fill = p->matrices ? grt_graph_create(dev, "matrices") : NULL;
     if (!fill) {
@@ -87,17 +85,29 @@ static bool make_product(struct probe *p, struct grt_dev *dev) {
     grt_graph_fill(fill, (struct grt_range){p->matrices, 0, 2 * size}, ONE);
     bool good = grt_graph_finish(fill);
     grt_graph_destroy(&fill);
-    p->multiply = good ? grt_graph_create(dev, "work of the device") : NULL;
+    return good;
+}
+
+// Work of the device that its caches matter to: so many times a few rows and a square matrix, in
+// one graph, as backward has few.
+static bool make_products(struct probe *p, struct grt_dev *dev, uint32_t count) {
+    static const uint64_t rows[] = {ROWS, SIDE, ROWS};
+    struct grt_tensor m[3];
+    grt_graph_destroy(&p->multiply);
+    p->multiply = grt_graph_create(dev, "work of the device");
     if (!p->multiply) {
         return false;
     }
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint64_t i = 0; i < 3; i++) {
         m[i] = (struct grt_tensor){.dtype = GRT_F32,
                                    .rank = 2,
                                    .shape = {rows[i], SIDE},
-                                   .range = {p->matrices, i * size, rows[i] * SIDE * 4}};
+                                   .range = {p->matrices, i * SIDE * SIDE * sizeof(float),
+                                             rows[i] * SIDE * sizeof(float)}};
     }
-    grt_op_gemm(p->multiply, grt_gemm_desc(.a = &m[0], .b = &m[1], .c = &m[2]));
+    for (uint32_t i = 0; i < count; i++) {
+        grt_op_gemm(p->multiply, grt_gemm_desc(.a = &m[0], .b = &m[1], .c = &m[2]));
+    }
     return grt_graph_bake(p->multiply);
 }
 
@@ -134,12 +144,13 @@ static bool make(struct probe *p, struct grt_dev *dev, uint64_t bytes) {
         return false;
     }
     bool good = true;
-    uint32_t buckets =
-        p->exchange == SCALING_GRADIENTS ? (uint32_t)scaling_buckets((double)size) : 1;
+    // What is probed is a part of an exchange, which has more.
+    bool several = p->exchange == SCALING_GRADIENTS && (double)size >= SCALING_BUCKET;
+    uint32_t buckets = several ? (uint32_t)fmax(scaling_buckets((double)size), FEW_BUCKETS) : 1;
     for (uint32_t i = 0; good && i < buckets; i++) {
         good = make_bucket(p, dev, p->count * i / buckets, p->count * (i + 1) / buckets);
     }
-    return good && make_product(p, dev);
+    return good && (buckets == 1 || make_matrices(p, dev));
 }
 
 static void unmake(struct probe *p) {
@@ -169,18 +180,11 @@ static double time_sums(struct probe *p, uint32_t ranks) {
     return grt_seconds() - begun;
 }
 
-static bool take_all(struct probe *p, struct grt_dev *dev) {
+// Takes all buckets from the device, or gives them back, and waits.
+static bool copy_all(struct probe *p, struct grt_dev *dev, bool takes) {
     bool good = true;
     for (uint32_t i = 0; good && i < p->bucket_count; i++) {
-        good = grt_graph_run(p->buckets[i].take);
-    }
-    return good && grt_dev_wait(dev);
-}
-
-static bool give_all(struct probe *p, struct grt_dev *dev) {
-    bool good = true;
-    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
-        good = grt_graph_run(p->buckets[i].give);
+        good = grt_graph_run(takes ? p->buckets[i].take : p->buckets[i].give);
     }
     return good && grt_dev_wait(dev);
 }
@@ -213,10 +217,8 @@ static bool sum_all(struct probe *p) {
 // Work of the device: all of it, or as backward has it, with buckets taken on the way.
 static bool multiply(struct probe *p, struct grt_dev *dev, bool takes) {
     bool good = true;
-    for (uint32_t i = 0, done = 0; good && i < p->bucket_count; i++) {
-        for (; good && done < p->products * (i + 1) / p->bucket_count; done++) {
-            good = grt_graph_run(p->multiply);
-        }
+    for (uint32_t i = 0; good && i < p->bucket_count; i++) {
+        good = grt_graph_run(p->multiply);
         if (takes) {
             good = good && grt_graph_run(p->buckets[i].take);
             p->buckets[i].mark = grt_dev_mark(dev, GRT_LANE_MAIN);
@@ -234,18 +236,21 @@ static bool exchange(struct probe *p, struct grt_dev *dev) {
     return good;
 }
 
+// As many products for each bucket as take about as long as its sum.
+static bool choose_products(struct probe *p, struct grt_dev *dev, double sums) {
+    bool good = make_products(p, dev, 1) && grt_graph_finish(p->multiply);
+    double at = grt_seconds();
+    good = good && grt_graph_finish(p->multiply);
+    double many = sums / p->bucket_count / fmax(grt_seconds() - at, 1e-7);
+    p->products = (uint32_t)fmin(fmax(round(many), 1), MOST_PRODUCTS);
+    return good && make_products(p, dev, p->products);
+}
+
 // Work of the device that takes about as long as the sums, and with an exchange beside it. What a
 // rank waits for the others before each is in neither.
 static bool time_overlap(struct probe *p, struct grt_dev *dev, double sums) {
     double at;
-    bool good = true;
-    if (p->products == 0) {
-        good = grt_graph_finish(p->multiply);
-        at = grt_seconds();
-        good = good && grt_graph_finish(p->multiply);
-        double many = sums / fmax(grt_seconds() - at, 1e-7);
-        p->products = (uint32_t)fmin(fmax(many, 1), MOST_PRODUCTS);
-    }
+    bool good = p->products > 0 || choose_products(p, dev, sums);
     for (int part = PART_PRODUCTS; good && part <= PART_STEP; part++) {
         bool step = part == PART_STEP;
         good = grt_comm_vote(p->comm);
@@ -256,22 +261,24 @@ static bool time_overlap(struct probe *p, struct grt_dev *dev, double sums) {
     return good;
 }
 
-// What share of the sums is hidden behind work of the device that takes as long. Below 0 a step
-// takes longer than its parts one behind the other: where the device is the processor that sums,
-// both take turns, and each finds its caches full of the other's. A machine with other work is
-// slower in some rounds, so each is compared within itself.
+// What share of the sums is hidden behind work of the device that takes as long, of those that can
+// be: the last bucket is there when the work is over. Below 0 a step takes longer than its parts
+// one behind the other: where the device is the processor that sums, both take turns, and each
+// finds its caches full of the other's. A machine with other work is slower in some rounds, so each
+// is compared within itself.
 static double overlap_of(struct probe *p) {
     double shares[MOST_ROUNDS];
+    size_t count = 0;
     for (size_t i = 0; i < p->rounds; i++) {
         double products = p->times[PART_PRODUCTS][i], sums = p->times[PART_NETWORK][i];
         double apart = products + p->times[PART_READBACK][i] + sums + p->times[PART_UPLOAD][i];
-        double most = fmin(products, sums);
-        // Exchanges without sums have none, and beside a product that takes far longer than they
-        // do nobody could tell.
-        bool tells = most > 0 && products < COARSE * sums;
-        shares[i] = tells ? (apart - p->times[PART_STEP][i]) / most : 0;
+        double most = fmin(products, sums) * (1 - 1.0 / p->bucket_count);
+        // Beside a product that takes far longer than the sums nobody could tell.
+        if (most > 0 && products < COARSE * sums) {
+            shares[count++] = (apart - p->times[PART_STEP][i]) / most;
+        }
     }
-    return fmin(1, fmax(-1, stats_of(shares, p->rounds).median));
+    return count > 0 ? fmin(1, fmax(-1, stats_of(shares, count).median)) : 0;
 }
 
 // The first and the last number of each bucket.
@@ -306,15 +313,15 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
     for (uint64_t i = 0; i < p->count; i++) {
         up[i] = (float)(grt_comm_rank(p->comm) + 1);
     }
-    if (!give_all(p, dev) || !grt_comm_vote(p->comm)) {
+    if (!copy_all(p, dev, false) || !grt_comm_vote(p->comm)) {
         return false;
     }
     at[0] = grt_seconds();
-    bool good = take_all(p, dev);
+    bool good = copy_all(p, dev, true);
     at[1] = grt_seconds();
     good = good && sum_all(p);
     at[2] = grt_seconds();
-    good = good && give_all(p, dev);
+    good = good && copy_all(p, dev, false);
     at[3] = grt_seconds();
     double sums = time_sums(p, ranks);
     p->times[PART_READBACK][n] = at[1] - at[0];
@@ -323,10 +330,10 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
     p->times[PART_UPLOAD][n] = at[3] - at[2];
     // The sum, as the device has it, and that of as many sums.
     float wanted = (float)ranks * (float)(ranks + 1) / 2;
-    good = good && take_all(p, dev);
+    good = good && copy_all(p, dev, true);
     p->right = p->right && good && all_are(p, wanted);
-    if (p->exchange == SCALING_GRADIENTS) {
-        good = good && time_overlap(p, dev, at[2] - at[1]) && take_all(p, dev);
+    if (p->bucket_count > 1) {
+        good = good && time_overlap(p, dev, at[2] - at[1]) && copy_all(p, dev, true);
         p->right = p->right && good && all_are(p, wanted * (float)ranks);
     }
     return good;
@@ -335,8 +342,9 @@ static bool round_of(struct probe *p, struct grt_dev *dev) {
 static bool measure(struct probe *p, struct grt_dev *dev) {
     double begun = grt_seconds();
     uint32_t more = 1;
-    // The first round maps memory.
+    // The first round maps memory; sums take longer in it.
     bool good = round_of(p, dev);
+    p->products = 0;
     while (good && more) {
         good = round_of(p, dev);
         p->rounds++;

@@ -276,7 +276,8 @@ bool feed_bake_rows(struct grt_feed *f) {
     }
     for (uint32_t steps = 1; steps <= longest && steps <= full; steps *= 2) {
         const struct grt_step_desc desc = {.rows = batch, .steps = steps, .data = &f->rows};
-        bool comes = steps == 1 || steps == longest || (others & steps) != 0;
+        bool comes = steps == 1 || (others & steps) != 0 ||
+                     (steps == longest && joined(f, f->info.rows) >= longest);
         if (comes && !feed_graph(f, &desc, 0)) {
             return false;
         }

@@ -24,7 +24,7 @@ buckets = 1 if two["train"] == "ppo" else min(max(two["exchange_bytes"] / 2**22,
 hidden = min(two["overlap"] * (1 - 1 / buckets) * (two["host_ms"] + two["network_ms"]), two["alone_ms"] * 2 / 3)
 near("hidden", two["hidden_ms"], hidden)
 exchange = two["wait_ms"] + parts - hidden
-assert 0 <= two["fitted_overlap"] <= 1 and 0 <= two["overlap"] <= 1
+assert 0 <= two["fitted_overlap"] <= 1 and -1 <= two["overlap"] <= 1
 assert exchange > 0 and two["wait_ms"] >= 0
 near("predicted exchange", two["predicted_exchange_ms"], exchange, parts)
 near("predicted", two["predicted_ms"], two["alone_ms"] + exchange)

@@ -190,13 +190,13 @@ static void pickles(void **state) {
     }
     // Whole numbers of up to eight bytes, of either sign.
     static const char wide[] = "}(" GOOD "](J\xff\xff\xff\xff\x8a\0\x8a\x8"
-                               "\2\1\0\0\0\0\0\0K\xff"
+                               "\2\1\0\0\0\0\0\0K\xff\x8a\1\xfe"
                                "eu.";
     static const char wider[] = "}(" GOOD "](\x8a\x9"
                                 "\2\1\0\0\0\0\0\0\0eu.";
     assert_true(import_read_pickle(put("p", wide, sizeof wide - 1), "labels", &p));
-    assert_true(p.label_count == 4 && p.labels[0] == -1 && p.labels[1] == 0);
-    assert_true(p.labels[2] == 258 && p.labels[3] == 255);
+    assert_true(p.label_count == 5 && p.labels[0] == -1 && p.labels[1] == 0);
+    assert_true(p.labels[2] == 258 && p.labels[3] == 255 && p.labels[4] == -2);
     free(p.labels);
     TEST_REFUSED(import_read_pickle(put("p", wider, sizeof wider - 1), "labels", &p), GRT_BAD_DATA,
                  "p: no pickle that is understood: a number of more than 8 bytes at byte ");

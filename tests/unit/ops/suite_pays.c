@@ -155,7 +155,7 @@ static void opencl_of_nvidia(void **state) {
         {V(wgmma_b_shared), GRT_F16, 511, 64, 64, 66, 0, 1, 0},
         {V(wgmma_b_shared), GRT_F16, 512, 64, 64, 65, 0, 1, 0},
         {V(wgmma_b_shared), GRT_F16, 512, 64, 0, 66, 0, 0, -1},
-        // For Vulkan, and for CPU drivers.
+        // One row pays; panels are for CPU drivers.
         {V(row), GRT_F32, 1, 4096, 4096, 1, 0, 1, 1},
         {V(panel), GRT_F32, 64, 64, 64, 1, 0, 0, -1},
         {V(lanes), GRT_F32, 64, 64, 64, 1, 0, 0, -1},
