@@ -15,8 +15,8 @@ static uint32_t columns_of(const struct gemm_case *g) {
 }
 
 // Loads on their way: many of a lane's, or of many lanes. NVIDIA's OpenCL compiler puts each of 16
-// loads beside its use, and others are taken to. us of 1x4096x4096 by 512 lanes with 16, 512 with 8,
-// 1024 with 4: OpenCL 46, 27, 22, Vulkan 22, 28, 23 (H200, 2026-11-19).
+// loads beside its use, and others are taken to. us of 1x4096x4096 by 512 lanes with 16, 512 with
+// 8, 1024 with 4: OpenCL 46, 27, 22, Vulkan 22, 28, 23 (H200, 2026-11-19).
 static bool many_lanes(const struct gemm_case *g) {
     return g->dev->info.backend == GRT_BACKEND_OPENCL;
 }
