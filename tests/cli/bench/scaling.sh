@@ -73,7 +73,8 @@ said '^step,supervised,1000,32,2,0\.8,0\.96,,40000,0\.75,0\.05,0\.21,0\.01,0\.02
 export PARAMETERS=4194304
 PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
 said '^step,supervised,4194304,32,2,0\.8,0\.9225,,40000,0\.75,0\.05,0\.1725,0\.01,0\.02,0\.04,0\.06,0\.08,0\.5,0\.0375,0\.8,16777216,'
-# What takes longer than its parts is told below 0: of both probes the mean, -0.2, of three quarters.
+# What takes longer than its parts is told below 0: of both probes the mean, -0.2, and of that three
+# quarters.
 OVERLAPS='-0.3 -0.1' PATH=$tmp/false_mpi:$PATH expect 0 bench scaling -n 2 --device ref --batch-size 32 --format csv
 said '^step,supervised,4194304,32,2,0\.8,0\.975,,40000,0\.75,0\.05,0\.225,0\.01,0\.02,0\.04,0\.06,0\.08,-0\.2,-0\.015,0\.8,16777216,'
 unset PARAMETERS
