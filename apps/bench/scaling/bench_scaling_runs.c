@@ -478,7 +478,9 @@ bool scaling_predict(struct scaling_bench *b, struct scaling_row *row) {
         !probe(b, row->ranks, bytes[1], seconds[1], &overlaps[1])) {
         return false;
     }
-    row->overlap = (overlaps[0] + overlaps[1]) / 2;
+    // One bucket has nothing beside it.
+    bool both = bytes[0] >= SCALING_BUCKET;
+    row->overlap = both ? (overlaps[0] + overlaps[1]) / 2 : overlaps[1];
     for (int i = 0; i < 4; i++) {
         struct scaling_line line = scaling_line_of(bytes, (double[]){seconds[0][i], seconds[1][i]});
         *parts[i] = row->exchanges * scaling_line_at(&line, each);
