@@ -397,7 +397,7 @@ static struct grt_sink file_sink(const struct grt_dataset *data, enum grt_read_m
         .tiles = data->tiles[i],
         .base = scattered && data->map && !data->tiles[i] ? grt_map_bytes(data->map) : NULL,
         .as = as,
-        .out = (unsigned char *)out + (uint64_t)data->feature_at[i] * size,
+        .out = out ? (unsigned char *)out + (uint64_t)data->feature_at[i] * size : NULL,
         .width = target ? info->y_width : info->x_width,
         .pitch = target || data->flat ? array->shape[2] : info->features,
         .size = size,

@@ -147,8 +147,9 @@ static bool report_copy(const struct watch *w, struct grt_ppo_report *r) {
 
 static struct grt_ppo_moment moment_of(const struct watch *w, uint32_t step) {
     bool discrete = w->sizes->choices > 0;
+    uint64_t all = (uint64_t)w->sizes->words * w->copies;
     return (struct grt_ppo_moment){.step = step,
-                                   .state = w->words + (uint64_t)w->sizes->words * w->copies,
+                                   .state = w->words ? w->words + all : NULL,
                                    .shapes = w->draw ? w->shapes : NULL,
                                    .obs = w->obs,
                                    .mask = discrete ? w->mask : NULL,

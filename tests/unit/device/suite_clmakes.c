@@ -193,7 +193,7 @@ static cl_int CL_API_CALL timers(cl_device_id device, cl_ulong *at, cl_ulong *ho
     (void)device;
     *host = 1;
     // By now so much time has passed since the third try, of which the device tells.
-    *at = clocks.at[2] + (cl_ulong)(1e9 * (grt_seconds() - clocks.begun + clocks.off));
+    *at = clocks.at[2] + (cl_ulong)(cl_long)(1e9 * (grt_seconds() - clocks.begun + clocks.off));
     return CL_SUCCESS;
 }
 
