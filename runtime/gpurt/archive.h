@@ -15,6 +15,7 @@ extern "C" {
 #endif
 
 #define GRT_ARCHIVE_NAME 192       // bytes of a tensor's name, its end included
+#define GRT_ARCHIVE_PARTS 31       // of a name, with slashes between them
 #define GRT_ARCHIVE_VALUE_NAME 64  // of a value's name
 #define GRT_ARCHIVE_MAX_TENSORS 16384
 #define GRT_ARCHIVE_MAX_VALUES 1024

@@ -101,7 +101,6 @@ void run_thin(struct grt_run *run) {
 }
 
 bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
-    struct grt_archive *newest = NULL;
     if (!run || !start || !start->trainer) {
         return grt_fail(GRT_INVALID, "grt_run_begin: no run, start or trainer");
     }
@@ -111,22 +110,22 @@ bool grt_run_begin(struct grt_run *run, const struct grt_run_start *start) {
     bool limited = start->max_steps > 0 && start->max_steps <= start->steps;
     run->steps = limited ? start->max_steps : start->steps;
     run->all = limited ? GRT_ENDED_MAX_STEPS : start->trainer->all;
-    if (!run_keep_open(run, &newest)) {
+    if (!run_keep_open(run)) {
         return false;
     }
-    const struct grt_archive *from = newest ? newest : start->from;
+    const struct grt_archive *from = run->newest ? run->newest : start->from;
     bool good = !from || run_restore(run, from);
     if (good && from) {
         // A file that goes on elsewhere is written there, whatever happens.
         run->written = run->best_written =
             run->desc.file && grt_whole_file_same(run->desc.file, from->path);
-        run->saved_step = newest || run->written ? run->place.step : RUN_UNSAVED;
+        run->saved_step = run->newest || run->written ? run->place.step : RUN_UNSAVED;
         run->left_step = run->saved_step;
         // The best of another folder stays there: the next evaluation is the first of this one.
-        run->place.any_best = run->place.any_best && (newest || !run->desc.dir);
+        run->place.any_best = run->place.any_best && (run->newest || !run->desc.dir);
         grt_run_say(run, GRT_RUN_NEWS_RESUMED, from->path);
     }
-    grt_archive_destroy(&newest);
+    grt_archive_destroy(&run->newest);
     run->start_step = run->place.step;
     run->log = good ? open_log(run) : NULL;
     // All have read the checkpoint before the first rank may replace it.

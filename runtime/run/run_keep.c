@@ -14,6 +14,7 @@
 #include "base/whole_file.h"
 #include "gpurt/checkpoint.h"
 #include "run_parts.h"
+#include "run_ranks.h"
 
 #define JUDGED "patience_judged"
 #define EVALUATED "evaluated"
@@ -78,9 +79,18 @@ bool run_keep_check(struct grt_run *run) {
     return stat(d->dir, &info) != 0 || (grt_checkpoint_make_dir(d->dir) && lock_dir(run));
 }
 
-bool run_keep_open(struct grt_run *run, struct grt_archive **newest) {
+bool grt_run_newest(struct grt_run *run, const struct grt_archive **newest) {
+    const char *dir = run->desc.resume ? run->desc.dir : NULL;
+    bool any = grt_checkpoint_any(dir);
+    if (any && !run->newest) {
+        run->newest = grt_checkpoint_newest(dir);
+    }
+    *newest = run->newest;
+    return !any || run->newest;
+}
+
+bool run_keep_open(struct grt_run *run) {
     const char *dir = run->desc.dir;
-    *newest = NULL;
     if (!dir) {
         return true;
     }
@@ -90,11 +100,11 @@ bool run_keep_open(struct grt_run *run, struct grt_archive **newest) {
     }
     bool any = grt_checkpoint_any(dir);
     run->earlier = any && !run->desc.resume && run_writes(run);
-    if (any && run->desc.resume) {
-        *newest = grt_checkpoint_newest(dir);
-        return *newest != NULL;
+    const struct grt_archive *newest;
+    if (!grt_run_newest(run, &newest)) {
+        return false;
     }
-    if (run->desc.resume) {
+    if (run->desc.resume && !newest) {
         char text[GRT_WHOLE_FILE_PATH + 64];
         snprintf(text, sizeof text, "no checkpoint in %.4096s: the run begins anew", dir);
         grt_run_say(run, GRT_RUN_NEWS_NOTE, text);
@@ -489,5 +499,6 @@ void run_keep_close(struct grt_run *run) {
     run_drop(&run->pending, run->pending_best);
     grt_archive_destroy(&run->pending_best);
     grt_archive_destroy(&run->origin);
+    grt_archive_destroy(&run->newest);
     grt_lock_release(&run->lock);
 }

@@ -78,6 +78,7 @@ struct grt_run {
     // Made and not yet handed over to the writer, since one is on its way or was a moment ago; a
     // newer one takes its place.
     struct grt_archive *pending, *pending_best;
+    struct grt_archive *newest;  // what it goes on with, until it has begun
     // What a run of saves_together begins with, until its first checkpoint.
     struct grt_archive *origin;
     uint64_t pending_best_step;
@@ -100,8 +101,9 @@ void run_thin(struct grt_run *run);
 
 // Whether the places can be written; locks those that are there.
 bool run_keep_check(struct grt_run *run);
-// Makes the folder, and looks for checkpoints; *newest (may become NULL) is the one to go on with.
-bool run_keep_open(struct grt_run *run, struct grt_archive **newest);
+// Makes the folder, and looks for checkpoints; run->newest (may become NULL) is the one to go on
+// with.
+bool run_keep_open(struct grt_run *run);
 // Moves the checkpoints of an earlier run out of a folder, before the first of this one.
 bool run_keep_clear(struct grt_run *run);
 // The rank that wrote is gone, and this one is the first now.

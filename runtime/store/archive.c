@@ -54,9 +54,10 @@ static bool grow(void **array, uint32_t count, size_t element) {
 
 // Names become paths of HDF5 groups, so every part between slashes must be a name.
 static bool name_allowed(const char *name) {
-    size_t part = 0;
+    size_t part = 0, parts = 0;
     for (const char *c = name;; c++) {
         if (*c == '/' || *c == '\0') {
+            parts++;
             const char *begin = c - part;
             if (part == 0 || (part == 1 && *begin == '.') ||
                 (part == 2 && strncmp(begin, "..", 2) == 0)) {
@@ -64,7 +65,7 @@ static bool name_allowed(const char *name) {
             }
             part = 0;
             if (*c == '\0') {
-                return true;
+                return parts <= GRT_ARCHIVE_PARTS;
             }
             continue;
         }

@@ -20,7 +20,7 @@
 #include "checkpoint_parts.h"
 
 #define MAX_FILE ((uint64_t)1 << 40)
-#define MAX_DEPTH 8
+#define MAX_DEPTH (GRT_ARCHIVE_PARTS + 1)  // of groups, the root among them
 #define TRIAL_SECONDS 300.0
 #define MAX_LINKS (4 * GRT_ARCHIVE_MAX_TENSORS)  // groups may be their own members
 

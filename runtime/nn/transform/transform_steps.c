@@ -374,7 +374,11 @@ bool transform_step_read(const struct network_reading *r, const struct grt_node 
         bool known = false;
         for (size_t i = 0; row->keys[i]; i++) {
             const char number[] = {(char)('0' + i), 0};
-            known = known || strcmp(row->keys[i], e->text) == 0 || strcmp(number, e->text) == 0;
+            bool placed = strcmp(number, e->text) == 0;
+            if (placed && network_entry(map, row->keys[i])) {
+                return network_wrong(r, e, "%s has two values for %s", name, row->keys[i]) != NULL;
+            }
+            known = known || placed || strcmp(row->keys[i], e->text) == 0;
         }
         if (!known) {
             return network_wrong(r, e, "%s has no value '%.40s'", name, e->text) != NULL;

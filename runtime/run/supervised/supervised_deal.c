@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "gpurt/checkpoint.h"
 #include "gpurt/comm.h"
 #include "run/run_ranks.h"
 #include "supervised_ranks.h"
@@ -38,16 +37,13 @@ static bool agree_settings(struct grt_supervised *run) {
 }
 
 // Micro-batches of the run that is gone on with; 0: it says none.
-static uint64_t of_checkpoint(const struct grt_supervised *run) {
-    const char *dir = run->settings.checkpoint_dir;
-    if (run->desc.resume_from) {
-        return (uint64_t)grt_archive_whole(run->desc.resume_from, "micro_batches", 0);
+static bool of_checkpoint(const struct grt_supervised *run, uint64_t *all) {
+    const struct grt_archive *from = run->desc.resume_from;
+    if (!from && !grt_run_newest(run->driver, &from)) {
+        return false;
     }
-    struct grt_archive *newest =
-        run->desc.resume && grt_checkpoint_any(dir) ? grt_checkpoint_newest(dir) : NULL;
-    uint64_t count = newest ? (uint64_t)grt_archive_whole(newest, "micro_batches", 0) : 0;
-    grt_archive_destroy(&newest);
-    return count;
+    *all = from ? (uint64_t)grt_archive_whole(from, "micro_batches", 0) : 0;
+    return true;
 }
 
 static bool gather(void *comm, void *all, uint64_t each) {
@@ -194,7 +190,9 @@ bool supervised_share_out(struct grt_supervised *run) {
                     "sync_batch_norm has no effect: there is one rank, and its norms are over a "
                     "micro-batch");
     }
-    all = all > 0 ? all : of_checkpoint(run);
+    if (all == 0 && !of_checkpoint(run, &all)) {
+        return false;
+    }
     all = all > 0                ? all
           : dealt == DEALT_LIST  ? listed
           : dealt == DEALT_SPEED ? several(ranks)

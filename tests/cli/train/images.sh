@@ -154,7 +154,7 @@ refuse 65 'alone.safetensors holds no model that gpurt train supervised made; of
 expect 0 predict --data plain.h5 --checkpoint alone.safetensors "$wide" "${names[@]}" -o alone.h5
 "$python" -c 'import h5py; a, b = (h5py.File(f)["y"][:] for f in ("wide.h5", "alone.h5")); assert (a == b).all()' ||
     wrong "weights alone predict something else"
-expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" --from alone.safetensors epochs=1 checkpoint_dir=again
+expect 0 train supervised --data plain.h5 "${names[@]}" "$wide" --from alone.safetensors max_steps=1 checkpoint_dir=again
 grep -q 'from  *alone.safetensors: 46 tensors$' out err || wrong "what is taken is not told: $(grep from out err)"
 refuse 65 'alone.safetensors has no tensor of this network' train supervised --data plain.h5 "${names[@]}" hidden=8 \
     --from alone.safetensors checkpoint_dir=none

@@ -168,9 +168,9 @@ static void check_step(const struct named_case *c) {
     end(&s, graph, learner);
 }
 
-// Under a slow checker the smallest network is enough.
+// On ref, and under a slow checker, the smallest network is enough.
 static void skip_small(void) {
-    if (test.small) {
+    if (test.small || test.on_ref) {
         skip();
     }
 }

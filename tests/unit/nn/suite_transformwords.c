@@ -347,6 +347,8 @@ static void bounds(void **state) {
          "color_jitter has no value '5'"},
         {"[normalize]", "[[normalize]]", "a transform is one word, or one word with its values"},
         {"[{resize: 3}]", "[{resize: 3, cutout: 2}]", "a transform is one word, or one word with"},
+        {"[{random_crop: {\"0\": 4, padding: 2}}]", "[{random_crop: {\"0\": 4, size: 5}}]",
+         "random_crop has two values for size"},
         {"[normalize]", "[normalise]", "no transform 'normalise'; did you mean 'normalize'?"},
         {"[normalize]", "[solarize_all_of_it]",
          "no transform 'solarize_all_of_it'; there are resize, center_crop, random_crop, "
