@@ -56,7 +56,7 @@ def on_terminal(columns, words, errors=False):
     main, side = pty.openpty()
     fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL if errors else side,
-                               stderr=side if errors else subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1"})
+                               stderr=side if errors else subprocess.DEVNULL, env={**os.environ, "NO_COLOR": "1", "TERM": "xterm"})
     os.close(side)
     text = b""
     while True:
