@@ -90,8 +90,7 @@ function(gpurt_opencl_reading files name out)
 endfunction()
 
 # What a C file of kernels is compiled with. GCC's last scheduling takes 14 of the 18 s of a rollout
-# and makes it no quicker.
-# Sanitizers want some optimisation where the time of a suite goes.
+# and makes it no quicker. Under sanitizers the time of a suite goes here.
 set(GPURT_C_READING -Wno-shadow -Wno-unused-parameter
     $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns2> $<$<BOOL:${GPURT_SANITIZE}>:-O1>)
 

@@ -23,7 +23,12 @@ said 'nothing to do'
 truncate -s 5000 "damaged/$last"
 expect 0 "${base[@]}" checkpoint_dir=damaged --resume
 said 'damaged'
+[ "$(grep -c 'an older one is looked for' err)" -eq 1 ] || wrong "a damaged checkpoint is not told of once"
 same "damaged/$last" "whole/$last"
+# There is none but damaged ones.
+mkdir torn && head -c 5000 "whole/$last" >"torn/$last"
+expect 66 "${base[@]}" checkpoint_dir=torn --resume
+[ "$(grep -c 'no whole checkpoint in torn' err)" -eq 1 ] || wrong "that no checkpoint is whole is not told of once"
 # A new run keeps away from the old one's files.
 expect 0 "${base[@]}" checkpoint_dir=damaged epochs=1
 said 'moved to damaged/earlier-1'
