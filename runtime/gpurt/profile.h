@@ -50,7 +50,7 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
 // setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
 #define GRT_TILES_MMA "128x256 128x128 128x64 64x64 32x32 16x128 64x64x64 32x64x64"
-#define GRT_TILES_WGMMA "128x256x4 128x128x4 64x128x8 128x64x7 64x128x2 64x64x4"
+#define GRT_TILES_WGMMA "128x256x4 128x192x4 128x128x4 64x128x8 128x64x7 64x128x2 64x64x4"
 #define GRT_TILES_WGMMA_48K "128x256 128x128 128x64"
 #define GRT_TILES_SPLIT "64x128 64x64 32x32"
 #define GRT_TILES_SPLIT_WGMMA "128x128x32 64x128x16 64x64x32 64x32x32"
@@ -101,13 +101,14 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "how many times as long a step takes where rows are multiples of so many bytes only")        \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
       "tile of f16 and bf16 products by wgmma, with tiles on their way. 0: by what they cost")     \
-    X(GEMM_WGMMA_FIT, "gemm.wgmma.fit", whole, GRT_TILES_WGMMA, 1, 64, "1 1 1 1 3 2",              \
+    X(GEMM_WGMMA_FIT, "gemm.wgmma.fit", whole, GRT_TILES_WGMMA, 1, 64, "1 1 1 1 1 3 2",            \
       "workgroups of each of its tiles, rows x columns x stages, that a compute unit holds at "    \
       "once")                                                                                      \
     X(GEMM_WGMMA_STEP, "gemm.wgmma.step", real, GRT_TILES_WGMMA, 0.001, 1000,                      \
-      "0.568 0.278 0.15 0.206 0.447 0.151", "microseconds that each tile takes for 64 of k")       \
+      "0.534 0.422 0.27 0.151 0.179 0.419 0.197",                                                  \
+      "microseconds that so many of each tile take for 64 of k")                                   \
     X(GEMM_WGMMA_ENDS, "gemm.wgmma.ends", real, GRT_TILES_WGMMA, 0, 1000,                          \
-      "0.29 0.33 0.31 0.01 0.51 0.01", "microseconds for beginning and ending a tile")             \
+      "1.2 0.59 0.28 0.38 0.05 0.41 0.01", "microseconds for beginning and ending a tile")         \
     X(GEMM_WGMMA_48K, "gemm.wgmma_48k", whole, "BM BN STAGES AHEAD", 0, 512, "0 0 0 0",            \
       "the same in 48 KiB of shared memory, with blocks of 32 of k that are loaded ahead. 0: by "  \
       "the product")                                                                               \

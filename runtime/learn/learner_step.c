@@ -47,8 +47,10 @@ static void give_samples(struct recording *f, struct grt_fused_desc *desc) {
     desc->target = desc->ordered ? &data->y : &f->target;
     desc->state = f->l->state->range;
     if (desc->ordered) {
-        desc->order = grt_op_part(data->drawn, 0, (f->order_first + desc->rows) * 4);
+        uint64_t numbers = f->order_first + desc->rows + f->order_ahead;
+        desc->order = grt_op_part(data->drawn, 0, numbers * 4);
         desc->order_first = f->order_first;
+        desc->order_ahead = f->order_ahead;
     }
 }
 

@@ -88,7 +88,10 @@ static void gather(struct recording *f, bool with_target) {
     uint64_t all =
         steps * f->each - (steps == left && f->desc->rest > 0 ? f->each - f->desc->rest : 0);
     if (data->drawn.buf) {
+        bool drawn = !f->evaluates && at + 1 < data->staged && left > 1;
+        bool shorter = left == 2 && f->desc->rest > 0;
         f->order_first = (uint32_t)(at * f->each);
+        f->order_ahead = drawn ? (uint32_t)(shorter ? f->desc->rest : f->each) : 0;
         g.rows = all;
         if (at == 0) {
             grt_op_draw(f->graph, &g, grt_op_part(data->drawn, 0, g.rows * 4));

@@ -21,6 +21,7 @@ struct recording {
     struct grt_range out;                // of a prediction
     struct grt_tensor x, target, y, dy;  // cut to its rows; x in f32
     uint32_t order_first;                // of rows by their numbers: place of the first
+    uint32_t order_ahead;                // rows of the next step, whose numbers are drawn too
     struct grt_range norms;              // of the gradients, where the model's op has them
     uint32_t norm_count;
     void (*saw)(void *context, struct grt_graph *graph, const struct grt_tensor *tensor,

@@ -78,6 +78,7 @@ static bool as_mlp(const struct grt_fused_desc *d, struct grt_mlp_fused_desc *fu
                                          .scratch = d->scratch,
                                          .order = d->order,
                                          .order_first = d->order_first,
+                                         .order_ahead = d->order_ahead,
                                          .phases = d->phases};
     return true;
 }

@@ -24,7 +24,7 @@ struct grt_fused_desc {
     bool add;
     uint64_t samples;
     struct grt_range parts, state, scratch, order;
-    uint32_t order_first;
+    uint32_t order_first, order_ahead;
     bool phases;
 };
 

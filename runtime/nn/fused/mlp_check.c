@@ -27,6 +27,7 @@
 #define LEAST_ROWS 101u    // several blocks of 16, and some left
 #define GROUPS 2u          // of which one takes two blocks of rows
 #define ORDER_FIRST 3u     // numbers of the order that are not asked for
+#define ORDER_AHEAD 5u     // and that come next
 #define LOSS_SCALE 512.0f  // such that halves of gradients are neither small nor large
 
 struct trial {
@@ -86,7 +87,7 @@ static bool declare(struct trial *t, const struct question *q) {
     };
     uint64_t parts = c->judged ? grt_mlp_judge_numbers(rows) : GRT_LOSS_PARTS;
     t->parts = mlp_trial_tensor(made, "parts", GRT_F32, parts, 0);
-    t->order = mlp_trial_tensor(made, "order", GRT_U32, rows + ORDER_FIRST, 0);
+    t->order = mlp_trial_tensor(made, "order", GRT_U32, ORDER_FIRST + rows + ORDER_AHEAD, 0);
     t->state = mlp_trial_tensor(made, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
     uint64_t bytes = grt_mlp_fused_scratch(c->dev, &t->desc);
     t->scratch = bytes > 0 ? mlp_trial_tensor(made, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
@@ -116,9 +117,10 @@ static uint64_t place_of(const struct trial *t, uint64_t row) {
 
 static bool write_order(struct trial *t) {
     uint32_t *numbers = (uint32_t *)(void *)t->numbers;
-    uint64_t count = ORDER_FIRST + t->desc.rows;
+    uint64_t end = ORDER_FIRST + t->desc.rows, count = end + ORDER_AHEAD;
     for (uint64_t i = 0; i < count; i++) {
-        numbers[i] = i < ORDER_FIRST ? 0 : (uint32_t)place_of(t, i - ORDER_FIRST);
+        bool asked = i >= ORDER_FIRST && i < end;
+        numbers[i] = asked ? (uint32_t)place_of(t, i - ORDER_FIRST) : 0;
     }
     return grt_buf_write(t->order->range.buf, t->order->range.offset, numbers, count * 4);
 }
@@ -149,6 +151,7 @@ static bool begin(struct trial *t, const struct question *q) {
     t->desc.state = t->state->range;
     t->desc.order = t->order->range;
     t->desc.order_first = ORDER_FIRST;
+    t->desc.order_ahead = ORDER_AHEAD;
     const struct grt_learn_state state = {.loss_scale = LOSS_SCALE};
     make_samples(t);
     return write_order(t) && write_rows(t, t->desc.x, t->x) &&

@@ -269,7 +269,8 @@ static const char *misfit(const struct mlp_case *c, struct mlp_params *params) {
     if (d->x->dtype != GRT_F32 || !has_rows(c, d->x, c->inputs)) {
         return "x must be f32 [rows][inputs]";
     }
-    if (c->ordered && (!d->order.buf || d->order.size / 4 < (uint64_t)d->order_first + d->rows)) {
+    uint64_t numbers = (uint64_t)d->order_first + d->rows + d->order_ahead;
+    if (c->ordered && (!d->order.buf || d->order.size / 4 < numbers)) {
         return "the order must have a number for each row";
     }
     if (c->alone && !c->judged) {
@@ -353,6 +354,7 @@ static bool fill_call(struct grt_graph *graph, const struct mlp_case *c,
     call->state = d->state;
     call->order = c->ordered ? d->order : d->x->range;
     call->params.first = c->ordered ? d->order_first : 0;
+    call->params.ahead = c->ordered ? d->order_ahead : 0;
     call->masters = d->params->master->range;
     call->weights = d->dtype == GRT_F32 ? call->masters : d->params->copy->range;
     if (c->alone) {

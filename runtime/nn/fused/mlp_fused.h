@@ -51,6 +51,7 @@ struct grt_mlp_fused_desc {
     const struct grt_tensor *x;
     struct grt_range order;  // u32: rows of x, those of this call from order_first on
     uint32_t order_first;
+    uint32_t order_ahead;  // numbers behind these: rows of the next call, which may be asked for
     const struct grt_tensor *target;  // [rows][outputs] f32; for cross-entropy u32 [rows]
     const struct grt_tensor *y;       // out, [rows][outputs] f32; or NULL
     bool add;                         // to the gradients that are there

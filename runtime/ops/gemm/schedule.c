@@ -5,8 +5,10 @@
 //
 // What a schedule costs was fitted to 228 products of 38 shapes drawn at random, each with six
 // tiles (H200, driver 580.159.04, 2026-11-16, OpenCL): matrix units, device memory and its cache
-// each have a time, and a product takes (units^1.5 + memory^1.5 + cache^1.5)^(1/1.5). The error is
-// 16 %; the tile that this chooses takes 4.5 % longer than the best one.
+// each have a time, and a product takes (units^1.5 + memory^1.5 + cache^1.5)^(1/1.5). What tiles of
+// wgmma cost was fitted again to 5400 ways of 110 products drawn at random (2026-11-19): the error
+// is 14 %, and what this chooses among them and mma's takes 2.8 % longer than the best, 25 % at
+// worst.
 #include <math.h>
 
 #include "case.h"

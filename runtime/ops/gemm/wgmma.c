@@ -16,9 +16,10 @@ struct way {
 
 // What they cost the profile says, for steps of 64 of k.
 static const struct way ways[] = {
-    {{128, 256, 0, 0, 0, false, 0}, 4, 288}, {{128, 128, 0, 0, 0, false, 0}, 4, 288},
-    {{64, 128, 0, 0, 0, false, 0}, 8, 160},  {{128, 64, 0, 0, 0, false, 0}, 7, 288},
-    {{64, 128, 0, 0, 0, false, 0}, 2, 160},  {{64, 64, 0, 0, 0, false, 0}, 4, 160},
+    {{128, 256, 0, 0, 0, false, 0}, 4, 288}, {{128, 192, 0, 0, 0, false, 0}, 4, 288},
+    {{128, 128, 0, 0, 0, false, 0}, 4, 288}, {{64, 128, 0, 0, 0, false, 0}, 8, 160},
+    {{128, 64, 0, 0, 0, false, 0}, 7, 288},  {{64, 128, 0, 0, 0, false, 0}, 2, 160},
+    {{64, 64, 0, 0, 0, false, 0}, 4, 160},
 };
 #define WAY_COUNT (sizeof ways / sizeof ways[0])
 
@@ -98,10 +99,10 @@ static struct choice choose(const struct gemm_case *g) {
         struct way way = way_of(v);
         return (struct choice){way, gemm_schedule_of(g, &way.tile, steps, false)};
     }
-    // The largest leaves no registers for long activations.
+    // The largest leave no registers for long activations.
     bool heavy = g->desc->act > GRT_ACT_RELU || g->desc->grad_act > GRT_ACT_RELU;
     struct choice best = {.schedule.time = INFINITY};
-    for (uint32_t i = heavy ? 1 : 0; i < WAY_COUNT; i++) {
+    for (uint32_t i = heavy ? 2 : 0; i < WAY_COUNT; i++) {
         struct way way = way_with_costs(g, i);
         struct choice this = {way, gemm_schedule_of(g, &way.tile, steps, true)};
         best = this.schedule.time < best.schedule.time ? this : best;
@@ -112,8 +113,8 @@ static struct choice choose(const struct gemm_case *g) {
 // Microseconds that it takes to begin, beyond those of mma: it makes tensor maps first (H200,
 // 2026-11-17: 16 of 64x64x160 4.0 us, by mma 3.5; 1768x422x64 nt 5.1 and 4.3). With this, products
 // that one of both does much quicker go to it: 192x128x12992 tn 9.4 us, by mma 8.1; 40x5000x640 tn
-// 8.1 and 6.8, but 64x3264x5184 12.7 and 13.1 (OpenCL, 2026-11-18).
-#define BEGIN 2.2
+// 8.1 and 6.8, but 64x3264x5184 12.7 and 13.1 (OpenCL, 2026-11-18). Fitted with what tiles cost.
+#define BEGIN 1.3
 
 double gemm_wgmma_time(const struct gemm_case *g) {
     return choose(g).schedule.time + BEGIN;
@@ -138,13 +139,13 @@ static bool pays(const struct gemm_case *g) {
            gemm_wgmma_time(g) < gemm_mma_time(g);
 }
 
-// With the code that cuts k the largest tile has too few registers, unless a warpgroup that only
+// With the code that cuts k the largest tiles have too few registers, unless a warpgroup that only
 // copies leaves its own to the others: 3000^3 went from 140 to 118 us by cuts of that tile,
 // 624x512x110400 from 144 to 133. Where k is whole a warp that copies is as quick or quicker (H200,
 // 2026-11-18).
 static uint32_t lanes_of(const struct choice *choice) {
     const struct gemm_tile *tile = &choice->way.tile;
-    return choice->schedule.parts > 1 && tile->bm * tile->bn >= 128 * 256 ? 384 : choice->way.lanes;
+    return choice->schedule.parts > 1 && tile->bm * tile->bn >= 128 * 192 ? 384 : choice->way.lanes;
 }
 
 static bool cuts(const struct gemm_case *g) {

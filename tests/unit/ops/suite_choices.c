@@ -105,7 +105,7 @@ static void settings_decide(void **state) {
                                "gemm.coop.ends = 0 900000 900000 900000 900000 900000 900000\n"
                                "gemm.split.ends = 0 900000 900000\n"
                                "gemm.split_wgmma.ends = 0 900000 900000 900000\n"
-                               "gemm.wgmma.ends = 0 900 900 900 900 900\n"
+                               "gemm.wgmma.ends = 0 900 900 900 900 900 900\n"
                                "gemm.wgmma_48k.ends = 0 900 900\nend\n";
     static const char *const wanted[VARIANTS] = {"128 256 32 64 64 2", "64 128 16 32 64",
                                                  "128 128 32", "128 256 4", "128 256 5 3"};
@@ -138,8 +138,9 @@ static void write_costs(const struct grt_dev_info *info, const char *memory) {
              "gemm.mma.fit = 1 1 1 1 1 1 1 1\ngemm.mma.step = 1 1 1 1 1 1 1 1\n"
              "gemm.mma.alone = 1 1 1 1 1 1 1 1\ngemm.mma.ends = 0 0 0 0 0 0 0 0\n"
              "gemm.mma.ragged = 2 4 10\n"
-             "gemm.wgmma.fit = 1 1 1 1 1 1\ngemm.wgmma.step = 0.01 0.01 0.01 0.01 0.01 0.01\n"
-             "gemm.wgmma.ends = 0 0 0 0 0 0\n"
+             "gemm.wgmma.fit = 1 1 1 1 1 1 1\n"
+             "gemm.wgmma.step = 0.01 0.01 0.01 0.01 0.01 0.01 0.01\n"
+             "gemm.wgmma.ends = 0 0 0 0 0 0 0\n"
              "gemm.schedule = %s000 1000000000 0.1 0.1 1000000\nend\n",
              memory);
     kit_write_user_file(info, text);
