@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # The table of embedded.h in OUT, from FILES of the folder ROOT, separated by colons.
+include(${CMAKE_CURRENT_LIST_DIR}/literal.cmake)
 string(REPLACE ":" ";" FILES "${FILES}")
 set(code "#include \"shaders/embedded.h\"\n\n#include <stddef.h>\n\n")
 set(rows "")
 set(i 0)
 foreach(file IN LISTS FILES)
-    file(READ ${ROOT}/${file} bytes HEX)
-    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
-    string(APPEND code "static const unsigned char text_${i}[] = {${bytes}0};\n")
+    gpurt_literal(${ROOT}/${file} literal)
+    string(APPEND code "static const unsigned char text_${i}[] =\n${literal};\n")
     string(APPEND rows "    {\"${file}\", (const char *)text_${i}},\n")
     math(EXPR i "${i} + 1")
 endforeach()

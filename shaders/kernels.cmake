@@ -17,7 +17,8 @@ function(gpurt_embed text header array)
     file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${text})
     add_custom_command(OUTPUT ${header}
         COMMAND ${CMAKE_COMMAND} -DIN=${text} -DOUT=${header} -DNAME=${array} -P ${script}
-        DEPENDS ${text} ${script} COMMENT "Text ${name}" VERBATIM)
+        DEPENDS ${text} ${script} ${PROJECT_SOURCE_DIR}/shaders/literal.cmake
+        COMMENT "Text ${name}" VERBATIM)
 endfunction()
 
 # A compiler that knows cooperative matrices, if there is one, else any.
@@ -84,6 +85,7 @@ function(gpurt_opencl_reading files name out)
         COMMAND ${CMAKE_COMMAND} -DIN=${out}/${name}.cl -DOUT=${out}/${name}.cl.h
             -DDEPFILE=${out}/${name}.cl.d -DFOLDER=${shaders} -P ${shaders}/embed.cmake
         DEPENDS ${out}/${name}.cl.k ${PROJECT_SOURCE_DIR}/cl/dialect.h ${shaders}/embed.cmake
+            ${shaders}/literal.cmake
         BYPRODUCTS ${out}/${name}.cl
         DEPFILE ${out}/${name}.cl.d WORKING_DIRECTORY ${shaders}
         COMMENT "OpenCL ${name}" VERBATIM)
@@ -190,7 +192,8 @@ function(gpurt_add_kernels target)
     add_custom_command(OUTPUT ${out}/embedded.c
         COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DFILES=${joined} -DOUT=${out}/embedded.c
             -P ${shaders}/embed_tree.cmake
-        DEPENDS ${depends} ${shaders}/embed_tree.cmake COMMENT "Sources for run time" VERBATIM)
+        DEPENDS ${depends} ${shaders}/embed_tree.cmake ${shaders}/literal.cmake
+        COMMENT "Sources for run time" VERBATIM)
     target_sources(${target} PRIVATE ${out}/embedded.c)
     set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/source/compile.c PROPERTIES
         COMPILE_DEFINITIONS "GPURT_GLSLANG=\"${GPURT_GLSLANG}\"")
