@@ -111,14 +111,9 @@ static void make_turn(struct ref_turn *turn, unsigned char *stack) {
                 (unsigned)address);
 }
 
-static void run_in_turns(struct ref_group *group, uint32_t size,
-                         const struct grt_kernel_info *info) {
+static void run_in_turns(struct ref_group *group, uint32_t size) {
     for (uint32_t i = 0; i < size; i++) {
-        struct ref_turn *turn = &group->turns[i];
-        turn->info = info;
-        turn->self = &group->lanes[i];
-        turn->done = false;
-        group->lanes[i].turn = turn;
+        group->turns[i].done = false;
     }
     for (uint32_t left = size; left > 0;) {
         for (uint32_t i = 0; i < size; i++) {
@@ -127,14 +122,6 @@ static void run_in_turns(struct ref_group *group, uint32_t size,
                 left -= group->turns[i].done;
             }
         }
-    }
-}
-
-static void run_in_order(struct ref_group *group, uint32_t size,
-                         const struct grt_kernel_info *info) {
-    for (uint32_t i = 0; i < size; i++) {
-        group->lanes[i].turn = NULL;
-        info->lane(&group->lanes[i]);
     }
 }
 
@@ -191,30 +178,42 @@ void ref_lanes_run(struct ref_group *group, const struct grt_cmd *cmd) {
     const struct grt_kernel_info *info = cmd->kernel->info;
     uint32_t size = cmd->kernel->spec_values[0];
     uint32_t shmem_size = info->shmem(info, cmd->kernel->spec_values);
-    uint64_t total = (uint64_t)cmd->groups[0] * cmd->groups[1] * cmd->groups[2];
+    const uint32_t *n = cmd->groups;
+    uint64_t total = (uint64_t)n[0] * n[1] * n[2];
     for (uint32_t b = 0; b < info->arg_count; b++) {
         const struct grt_range *range = &cmd->bindings[b];
         group->bindings[b] = (char *)range->buf->host + range->offset;
     }
+    for (uint32_t i = 0; i < size; i++) {
+        group->lanes[i] = (struct ref_lane){.lid = i,
+                                            .groups = {n[0], n[1], n[2]},
+                                            .spec = cmd->kernel->spec_values,
+                                            .bindings = group->bindings,
+                                            .params = cmd->params,
+                                            .shmem = group->shmem,
+                                            .barrier = barrier};
+        if (shmem_size) {
+            group->lanes[i].turn = &group->turns[i];
+            group->turns[i].info = info;
+            group->turns[i].self = &group->lanes[i];
+        }
+    }
     for (uint64_t g = 0; g < total; g++) {
+        const uint32_t x = (uint32_t)(g % n[0]), y = (uint32_t)(g / n[0] % n[1]);
+        const uint32_t z = (uint32_t)(g / n[0] / n[1]);
         for (uint32_t i = 0; i < size; i++) {
-            struct ref_lane *lane = &group->lanes[i];
-            lane->lid = i;
-            lane->group[0] = (uint32_t)(g % cmd->groups[0]);
-            lane->group[1] = (uint32_t)(g / cmd->groups[0] % cmd->groups[1]);
-            lane->group[2] = (uint32_t)(g / cmd->groups[0] / cmd->groups[1]);
-            memcpy(lane->groups, cmd->groups, sizeof lane->groups);
-            lane->spec = cmd->kernel->spec_values;
-            lane->params = cmd->params;
-            lane->shmem = group->shmem;
-            lane->bindings = group->bindings;
-            lane->barrier = barrier;
+            uint32_t *at = group->lanes[i].group;
+            at[0] = x;
+            at[1] = y;
+            at[2] = z;
         }
         if (shmem_size) {
             memset(group->shmem, 0xff, shmem_size);  // NaN: what is read before it is written shows
-            run_in_turns(group, size, info);
-        } else {
-            run_in_order(group, size, info);
+            run_in_turns(group, size);
+            continue;
+        }
+        for (uint32_t i = 0; i < size; i++) {
+            info->lane(&group->lanes[i]);
         }
     }
 }
