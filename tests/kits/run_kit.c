@@ -9,15 +9,19 @@
 char run_kit_folder[64];
 char run_kit_data[96];
 
-void run_kit_begin(enum grt_make make) {
+void run_kit_begin_with(enum grt_make make, uint64_t samples) {
     // In memory where that is to be had: each checkpoint waits for the disk.
     snprintf(run_kit_folder, sizeof run_kit_folder, "%s/gpurt-supervised-XXXXXX",
              access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
     assert_non_null(mkdtemp(run_kit_folder));
     snprintf(run_kit_data, sizeof run_kit_data, "%s/d.h5", run_kit_folder);
-    assert_true(grt_data_make(grt_make_desc(.path = run_kit_data, .make = make, .samples = 300,
+    assert_true(grt_data_make(grt_make_desc(.path = run_kit_data, .make = make, .samples = samples,
                                             .features = 4, .points = 5, .classes = 3, .noise = -1,
                                             .seed = 1)));
+}
+
+void run_kit_begin(enum grt_make make) {
+    run_kit_begin_with(make, 300);
 }
 
 void run_kit_end(void) {

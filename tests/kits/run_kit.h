@@ -10,8 +10,9 @@
 extern char run_kit_folder[64];
 extern char run_kit_data[96];  // the data file in it
 
-// The folder with 300 made samples in it; and its end.
+// The folder with 300 made samples in it, or as many as are asked for; and its end.
 void run_kit_begin(enum grt_make make);
+void run_kit_begin_with(enum grt_make make, uint64_t samples);
 void run_kit_end(void);
 
 // The data, and checkpoints in run_kit_folder/dir; no network yet.

@@ -58,8 +58,10 @@ static void neighbours(void **state) {
             bank.x[11 * bank.width + k] = 0;
             queries.x[k] = 0;
         }
-        // The nearest rows of a large bank stand in its second block.
-        for (uint64_t i = 0; bank.rows > 8192 && i < 8192 * bank.width; i++) {
+        // The nearest rows of a large bank stand in its second block. Where all are neighbours that
+        // tells nothing, and of equal rows a heap takes the longest.
+        bool behind = bank.rows > 8192 && cases[c].k < bank.rows;
+        for (uint64_t i = 0; behind && i < 8192 * bank.width; i++) {
             bank.x[i] = 0;
         }
         double got = -1;

@@ -124,7 +124,7 @@ static struct outcome run(const struct grt_config *c, uint32_t rank) {
 // its own: here the same, so that what they find differs from what one finds that has all.
 static void neighbours_are_shared_out(void **state) {
     (void)state;
-    run_kit_begin(GRT_MAKE_CLASSIFICATION);
+    run_kit_begin_with(GRT_MAKE_CLASSIFICATION, 96);
     struct grt_config c = run_kit_config("near", PAIRS("loss=nt_xent", "learning_rate=1e-12",
                                                        "epochs=1", "knn_every=1", "log_interval=1",
                                                        "validation_split=0", "drop_last=true"));
@@ -149,7 +149,7 @@ static void neighbours_are_shared_out(void **state) {
 
 // ---- validation ----
 
-#define JUDGED 30  // of 300 samples, 270 to train on
+#define JUDGED 30  // of 90 samples, 60 to train on
 
 // Nothing is learnt, so every run judges the same network: what two ranks find in their shares is
 // together what one finds in all.
@@ -165,13 +165,13 @@ static void validation_is_shared_out(void **state) {
         {"micro_batches=4", "batch_size=16", 16},
         {"micro_batches=16", "batch_size=16", 16},
         // One batch, of rank 0 alone, and none.
-        {"micro_batches=2", "batch_size=120", 30},
+        {"micro_batches=2", "batch_size=60", 30},
     };
-    run_kit_begin(GRT_MAKE_CLASSIFICATION);
+    run_kit_begin_with(GRT_MAKE_CLASSIFICATION, 90);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct grt_config c =
             run_kit_config("shares", PAIRS("learning_rate=1e-12", "loss=cross_entropy",
-                                           cases[i].batch, "cache=ram"));
+                                           cases[i].batch, "cache=ram", "validation_split=0.3334"));
         struct outcome plain = run(&c, 2);
         assert_int_equal(plain.checked, 2 * JUDGED);
         assert_true(grt_config_override(&c, cases[i].cut));
