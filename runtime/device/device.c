@@ -207,9 +207,23 @@ static bool means_gpu(const char *device) {
     return false;
 }
 
+// A selector names its backend, and so does the backend's own name, even where that is a part of a
+// card's: the others' drivers need not be loaded.
+static bool may_select(const char *device, enum grt_backend_id id) {
+    for (uint32_t other = 0; device && other < GRT_BACKEND_COUNT; other++) {
+        const char *name = grt_backend_text((enum grt_backend_id)other);
+        size_t length = strlen(name);
+        if (strncmp(device, name, length) == 0 && (device[length] == ':' || !device[length])) {
+            return other == id;
+        }
+    }
+    return true;
+}
+
 static bool matches(const struct grt_dev_info *info, const char *backend, const char *device,
                     bool require_gpu) {
-    if (!same_backend(backend, info->backend) || (require_gpu && info->caps.software)) {
+    if (!same_backend(backend, info->backend) || !may_select(device, info->backend) ||
+        (require_gpu && info->caps.software)) {
         return false;
     }
     if (device && strcmp(device, "cpu") == 0) {
@@ -299,18 +313,6 @@ const struct grt_dev_info *grt_dev_choose(const struct grt_dev_list *list,
 }
 
 // ---- opening ----
-
-// A selector names its backend: the others' drivers need not be loaded.
-static bool may_select(const char *device, enum grt_backend_id id) {
-    for (uint32_t other = 0; device && other < GRT_BACKEND_COUNT; other++) {
-        const char *name = grt_backend_text((enum grt_backend_id)other);
-        size_t length = strlen(name);
-        if (strncmp(device, name, length) == 0 && device[length] == ':') {
-            return other == id;
-        }
-    }
-    return true;
-}
 
 static char opened[sizeof((struct grt_dev_info *)0)->name + 256];
 

@@ -76,6 +76,11 @@ said '^ *opencl:0 '
 OCL_ICD_VENDORS=$tmp/vendors/ expect 0 bench launch --device opencl:0 --count 1 --time 0.01 --samples 1
 said 'on opencl:0'
 
+# The name of an API asks no driver of another: one that hangs would take ten minutes.
+VK_ICD_FILENAMES=$drivers/hang.json GPURT_PROBE_SECONDS=600 timeout 120 "$gpurt" bench launch \
+    --device ref --count 1 --time 0.01 --samples 1 >"$tmp/out" 2>"$tmp/err" || wrong "ref: exit code $?"
+said 'on ref:0'
+
 # A driver that no file names, and that cannot be opened.
 if ! "$gpurt" devices --format csv | grep -q ',hardware,'; then
     export LD_LIBRARY_PATH=$tmp/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}

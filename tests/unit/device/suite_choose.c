@@ -117,6 +117,12 @@ static void by_device(void **state) {
     expect(list, grt_dev_desc(.device = "0000:65:00.0"), "vulkan:2");
     expect(list, grt_dev_desc(.device = "card 9"), "vulkan:2");
     expect(list, grt_dev_desc(.device = "card 9", .backend = "opencl"), "opencl:0");
+    // A backend's name is no part of a card's.
+    const struct row likeness[] = {{GRT_BACKEND_VULKAN, 0, "Acme Reference 1", "", 0, 0},
+                                   workstation[5]};
+    list = make(&made, likeness, 2);
+    expect(list, grt_dev_desc(.device = "ref"), "ref:0");
+    expect(list, grt_dev_desc(.device = "refer"), "vulkan:0");
 }
 
 static void refusals(void **state) {
