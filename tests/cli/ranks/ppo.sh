@@ -27,20 +27,19 @@ END
 }
 
 # ---- the same bits ----
-cart=(train ppo --env cartpole --num-envs 8 --rollout-steps 16 --iterations 3 --seed 3 evaluate_envs=2 target_kl=0.002
-    update_epochs=2 batch_size=64)
+cart=(train ppo --env cartpole --num-envs 8 --rollout-steps 16 --iterations 2 --seed 3 evaluate_envs=2 target_kl=0.002
+    update_epochs=2 batch_size=64 hidden=16)
 expect 0 "${cart[@]}" micro_batches=4 --device ref --checkpoint one.h5
+# One part for each rank, unless micro_batches says otherwise.
 for count in 2 4; do
-    ranks 0 "$count" "${cart[@]}" micro_batches=4 --device ref --checkpoint "$count.h5" --log "$count.jsonl"
+    [ "$count" = 4 ] && parts=() || parts=(micro_batches=4)
+    ranks 0 "$count" "${cart[@]}" "${parts[@]}" --device ref --checkpoint "$count.h5" --log "$count.jsonl"
+    told 'in 4 parts'
     same one.h5 "$count.h5"
     [ "$(grep -c '^rank [0-9]* *ref:0 ' err)" -eq "$count" ] || wrong "the banner does not name every rank"
     [ "$(grep -c '"event":"end"' "$count.jsonl")" -eq 1 ] || wrong "not the first rank alone has a log"
 done
 logs_agree 2.jsonl
-told 'in 4 parts'
-# One part for each rank, unless micro_batches says otherwise.
-ranks 0 4 "${cart[@]}" --device ref --checkpoint own.h5
-same one.h5 own.h5
 small=("${cart[@]}" --num-envs 4 --rollout-steps 8 --iterations 1)
 for device in opencl vulkan; do
     expect 0 "${small[@]}" micro_batches=2 --device $device --checkpoint $device.h5
@@ -82,6 +81,7 @@ ranks 0 2 "${small[@]}" --iterations 100000 max_time=0.3 --device ref --checkpoi
 grep -q '"event":"timing"' timed.jsonl || wrong "no times of iterations behind max_time"
 
 # ---- mistakes ----
+patience 0 # each refuses by itself
 ranks 78 2 "${cart[@]}" micro_batches=1 --device ref --checkpoint u.h5
 told 'micro_batches is 1: it has to be a power of two that the number of ranks, 2, divides'
 # A run without parts goes on without them, or is told otherwise.
@@ -89,6 +89,7 @@ expect 0 "${small[@]}" --device ref --checkpoint single.h5
 ranks 78 2 train ppo --resume single.h5 --iterations 2 --device ref
 told 'micro_batches is 1: it has to be'
 ranks 0 2 train ppo --resume single.h5 --iterations 2 micro_batches=2 --device ref
+patience 1 # and here hears of it from the other
 refuse 78 'num_envs: 8 copies are not cut into 16 equal parts' "${cart[@]}" micro_batches=16 --device ref --checkpoint u.h5
 got=0
 "${mpi[@]}" -n 1 "$gpurt" "${cart[@]}" --device ref --checkpoint u.h5 : \
@@ -96,12 +97,13 @@ got=0
 [ "$got" -eq 78 ] || wrong "unequal settings: exit code $got, wanted 78"
 told 'rank 1 \(ref:0 .*\) differs in its gae_lambda'
 [ ! -e u.h5 ] || wrong "a mistake, and yet a checkpoint"
+patience 2
 
 # ---- a rank is gone ----
 # Far more iterations than are done before a rank is killed.
-end=(--iterations 120 --evaluate-every 120)
-long=(train ppo --env cartpole --num-envs 4 --rollout-steps 8 --update-epochs 1 "${end[@]}"
-    --checkpoint-interval 120 --seed 5 evaluate_envs=1 batch_size=32 --device ref micro_batches=4)
+end=(--iterations 40 --evaluate-every 40)
+long=(train ppo --env cartpole --num-envs 4 --rollout-steps 8 --update-epochs 1 "${end[@]}" hidden=16
+    --checkpoint-interval 40 --seed 5 evaluate_envs=1 batch_size=32 --device ref micro_batches=4)
 expect 0 "${long[@]}" --checkpoint whole.h5
 begin_ranks 2 "${long[@]}" --checkpoint KILL.h5 --log KILL.jsonl
 wait_for "row 6" rows KILL.jsonl 6
@@ -121,7 +123,7 @@ ends "137 75" "rank 3 got SIGKILL"
 told "interrupted; the checkpoint is in KILL.h5"
 # Where it was killed right behind a checkpoint nothing is lost, and nothing said of it.
 ! grep -q 'the checkpoint is that of step' err || told 'the checkpoint is that of step ([0-9]*[02468])?[048]$|that of step [0-9]*[13579][26]$'
-ranks 0 2 train ppo --resume KILL.h5 "${end[@]}" --checkpoint-interval 120 --device ref
+ranks 0 2 train ppo --resume KILL.h5 "${end[@]}" --checkpoint-interval 40 --device ref
 same whole.h5 KILL.h5
 begin "${long[@]}" --device ref,ref --iterations 100000 --checkpoint asked.h5 --log asked.jsonl
 wait_for "row 4" rows asked.jsonl 4

@@ -12,9 +12,13 @@ fi
 # mpirun is to pass on.
 export HWLOC_COMPONENTS=-opencl,-cuda,-nvml
 export POCL_MAX_PTHREAD_COUNT=1 LP_NUM_THREADS=1 OMP_NUM_THREADS=1
-# mpirun waits this long, twice, before it kills the ranks that are left: time to save.
-mpi=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1
-    --mca odls_base_sigkill_timeout 2 --mca btl_base_warn_component_unused 0)
+# patience SECONDS: mpirun waits so long, twice, before it kills the ranks that are left: time to
+# save. It waits also where none is left: where all are refused before the first step, 0 will do.
+patience() {
+    mpi=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1
+        --mca odls_base_sigkill_timeout "$1" --mca btl_base_warn_component_unused 0)
+}
+patience 2
 # ranks CODES N ARGUMENT...: runs gpurt as N ranks.
 ranks() {
     local want=$1 count=$2 got=0
