@@ -156,8 +156,8 @@ done
 went_on three
 
 # ---- what does not go on: other trainings, and an mpirun that was not told to ----
-begin_ranks 2 train ppo --env cartpole --device ref --num-envs 8 --iterations 100000 --checkpoint ppo.h5 \
-    --log ppo.jsonl
+begin_ranks 2 train ppo --env cartpole --device ref --num-envs 8 rollout_steps=16 hidden=16 evaluate_envs=2 \
+    --iterations 100000 --checkpoint ppo.h5 --log ppo.jsonl
 wait_for "row 5" rows ppo.jsonl 5
 kill -KILL "$(rank_pid 1)"
 ends "75 137" "a rank of PPO was killed"

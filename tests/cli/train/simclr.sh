@@ -17,7 +17,7 @@ cd "$tmp" || exit 1
 export GPURT_DEVICE=$device
 python=/usr/bin/python3 # Debian's, which has h5py
 long=0 images=120 widths=(4 8 8) epochs=2
-if [ "${device%%:*}" = opencl ]; then long=1 images=500 widths=(16 32 64) epochs=24; fi
+if [ "${device%%:*}" = opencl ]; then long=1 images=500 widths=(8 16 32) epochs=24; fi
 
 # Six shapes at any place in any two colours: the nearest image says little of the shape, and so do
 # convolutions that have learnt nothing.

@@ -59,8 +59,8 @@ expect 0 convert model.safetensors back.h5
 expect 0 eval --data d.h5 --checkpoint back.h5 --part validation --format csv
 [ "$(awk -F, 'NR == 2 { print $2 }' out)" = "$loss" ] || wrong "another loss after conversion"
 expect 0 data make classification --samples 1500 --features 6 --classes 3 -o c.h5
-expect 0 train supervised --data c.h5 epochs=6 batch_size=32 checkpoint_dir=classes normalize=true \
-    learning_rate=0.01
+expect 0 train supervised --data c.h5 epochs=6 batch_size=32 hidden=32 checkpoint_dir=classes \
+    normalize=true learning_rate=0.01
 said '^ *6 .*[89][0-9]\.[0-9]+%'
 expect 0 predict --data c.h5 --checkpoint classes -o pc.h5
 expect 0 data make points --samples 400 --features 3 --points 8 -o q.h5
@@ -78,8 +78,8 @@ floor() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "evaluate_loss") at = i }
         END { exit !($at > 0.009 && $at < 0.011) }' out
 }
-floor epochs=12 learning_rate=0.005 || wrong "the noise floor, 0.01, was not reached"
-! floor epochs=1 learning_rate=1e-12 || wrong "the noise floor was reached without learning"
+floor epochs=6 learning_rate=0.01 || wrong "the noise floor, 0.01, was not reached"
+! floor max_steps=2 learning_rate=1e-12 || wrong "the noise floor was reached without learning"
 
 # ---- what does not fit, what is no number ----
 big=(train supervised --data d.h5 batch_size=2048 epochs=1)
@@ -88,9 +88,14 @@ said 'a step of 2048 samples needs .* MB may be taken: batch_size=[0-9]+ fits, o
 expect 0 "${big[@]}" checkpoint_dir=split --mem-limit 1MB auto_accumulate=true
 said 'cut into [0-9]+ micro-batches'
 diverges=("${base[@]}" optimizer=sgd momentum=0.9 learning_rate=1000 -q)
-expect 70 "${diverges[@]}" checkpoint_dir=none
-said 'step [0-9]+ \(epoch 1, batch [0-9]+\): [a-z0-9. ]+ is not finite'
+# What is done then, the host decides.
+not_finite() { said 'step [0-9]+ \(epoch 1, batch [0-9]+\): [a-z0-9. ]+ is not finite'; }
+if [[ $device == opencl* ]]; then
+    expect 70 "${diverges[@]}" checkpoint_dir=none
+    not_finite
+fi
 expect 70 "${diverges[@]}" checkpoint_dir=none on_nan_loss=rollback --log back.jsonl
+not_finite
 said 'back to step 0, with half the learning rate'
 logs_agree back.jsonl
 [ "$(grep -c '"event":"rollback"' back.jsonl)" -eq 3 ] || wrong "the log lacks rollbacks"
@@ -151,7 +156,7 @@ PY
 # ---- overflow of f16 ----
 # Steps are left out and the scale is halved until gradients fit; then it grows again. The log says
 # all of it, and the loss of a step that was left out is a loss.
-expect 0 "${base[@]}" checkpoint_dir=half epochs=2 precision=f16 loss_scale=4294967296 growth_interval=4 \
+expect 0 "${base[@]}" checkpoint_dir=half epochs=1 precision=f16 loss_scale=4294967296 growth_interval=4 \
     log_interval=1 log=half.jsonl
 said 'scale [0-9.e+]+, [0-9]+ skipped'
 "$python" - <<'PY' || wrong "the log of a loss scale that is too high at first"
@@ -170,16 +175,16 @@ assert rows[0]["skipped"] == 1 and skipped > 3 and grown > 0, (skipped, grown)
 PY
 
 # ---- autotune ----
-expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=1
+expect 0 "${base[@]}" checkpoint_dir=tuned epochs=1 autotune=true autotune_seconds=0.2
 said '^autotune: products of 16x16x16 and 16x16x16 in f32'
 said '^autotune +on'
 [ -f tuned/best.h5 ] || wrong "no checkpoint after autotune"
-# The shapes are the run's: its batch, its widest layer, its type.
-expect 0 "${base[@]}" checkpoint_dir=tuned3 epochs=1 batch_size=40 hidden=24 depth=1 precision=f16 \
-    autotune=true autotune_seconds=0.2
-said '^autotune: products of 40x24x24 and 24x24x40 in f16'
 # On one driver is enough: what is searched for, and where it is kept, the host decides.
 if [[ $device == opencl* ]]; then
+    # The shapes are the run's: its batch, its widest layer, its type.
+    expect 0 "${base[@]}" checkpoint_dir=tuned3 epochs=1 batch_size=40 hidden=24 depth=1 precision=f16 \
+        autotune=true autotune_seconds=0.2
+    said '^autotune: products of 40x24x24 and 24x24x40 in f16'
     # `gpurt tune` finds the same products in the config; the first of a class stands for it.
     printf 'data: d.h5\nbatch_size: 2048\nhidden: [24]\ndepth: 1\nprecision: f32\n' >shapes.yaml
     expect 0 tune --device opencl:0 --data shapes.yaml --level 0 --variant tiled --budget 20s --format csv
