@@ -173,7 +173,8 @@ said ',OOM,plan$'
 expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
 said ' OOM$'
 # A list in words of its own, as other tools take it, and their word for any device.
-expect 0 bench --device auto --data "$tmp/r.h5" --batch-sizes 16 32 64 --num-workers 0 1 --steps 1 --format csv
+expect 0 bench --device auto --model 'depth=1,hidden=4' --data "$tmp/r.h5" --batch-sizes 16 32 64 --num-workers 0 1 \
+    --steps 1 --format csv
 [ "$(grep -c ',ok,' "$tmp/out")" -eq 6 ] || wrong "bench with lists of words: not 6 good rows"
 refuse 64 "no kind of bench '64'" bench 64
 # Steps that take their rows from the device wait for no data, and the recommendation says so.
@@ -195,7 +196,7 @@ refuse 64 "known are f32" bench mlp --device ref:0 --precision f33
 # What the config asks for, and what is written for training.
 printf 'data:\n  batch_size: 128\nbenchmark:\n  batch_sizes: [32, 64]\n  num_workers_options: [0]\n  steps_per_test: 2
   test_mixed_precision: true\n  test_pin_memory: true\n' >"$tmp/seed.yaml"
-expect 0 bench --device ref:0 --config "$tmp/seed.yaml" --data "$tmp/r.h5" --apply "$tmp/best.yaml" --format csv
+expect 0 bench --device ref:0 --model 'depth=1,hidden=4' --config "$tmp/seed.yaml" --data "$tmp/r.h5" --apply "$tmp/best.yaml" --format csv
 [ "$(wc -l <"$tmp/out")" -eq 9 ] || wrong "bench --config: not 2 batches x 2 precisions x 2 pins"
 grep -qE '^ +batch_size: (32|64)$' "$tmp/best.yaml" || wrong "bench --apply: no batch size"
 grep -qE '^ +accumulate: (2|4)$' "$tmp/best.yaml" || wrong "bench --apply: no accumulation"
@@ -223,7 +224,7 @@ said '^Next: gpurt train supervised --config .*/best.yaml --device ref:0 --data 
 refuse 64 "would be overwritten" bench "${quick[@]}" --data "$tmp/r.h5" -o "$tmp/r.h5"
 refuse 64 "would be overwritten" bench "${quick[@]}" --data "$tmp/r.h5" --apply "$tmp/r.h5"
 if [ -w /dev/full ]; then
-    for kind in train data 'mlp --device ref:0 --model small --batch-sizes 16'; do
+    for kind in 'train --device ref:0 --model depth=1,hidden=4 --batch-sizes 16' data 'mlp --device ref:0 --model small --batch-sizes 16'; do
         # shellcheck disable=SC2086  # words
         refuse 74 "No space left" bench $kind --time 0.01 -o /dev/full
     done
