@@ -98,7 +98,7 @@ set(GPURT_C_READING -Wno-shadow -Wno-unused-parameter
 
 # Where the time of a suite under sanitizers goes: these kernels are optimised. The others run for
 # less time there than compiling them so takes.
-set(GPURT_BUSY_KERNELS "^((batch_sums|block|block_sums|cross_entropy|image_take|image_view|loss|patches|ppo_loss)_f32|\
+set(GPURT_BUSY_KERNELS "^((batch_sums|block|block_sums|cross_entropy|loss|patches|ppo_loss)_f32|image_.*|\
 fill|gemm_lanes_.*|grad_norm|map|nt_xent|optim|pendulum_rollout|ppo_sums|random|reduce|standing_.*)$")
 
 # A C file of kernels or of a description: lines before the dialect, then files of the dialect.
