@@ -11,6 +11,7 @@
     X(thread, H)                                                                                   \
     X(parts, H)                                                                                    \
     X(choices, H)                                                                                  \
+    X(convchoices, H)                                                                              \
     X(launches, H)                                                                                 \
     X(pays, H)                                                                                     \
     X(misfits, H)                                                                                  \

@@ -69,3 +69,19 @@ void kit_expect(const struct grt_profile *profile, enum grt_profile_key key, dou
         fail();
     }
 }
+
+struct grt_dev kit_h200(void) {
+    struct grt_dev dev = {.info = kit_gpu("NVIDIA H200", "NVIDIA", 139.8)};
+    struct grt_caps *caps = &dev.info.caps;
+    caps->compute_units = 132;
+    caps->subgroup = 32;
+    for (uint32_t d = 0; d < 3; d++) {
+        caps->max_groups[d] = d ? 65535 : INT32_MAX;
+    }
+    caps->matrix_shapes[0] = (struct grt_matrix_shape){16, 16, 16, GRT_F16, GRT_F32};
+    caps->matrix_shapes[1] = (struct grt_matrix_shape){16, 16, 16, GRT_BF16, GRT_F32};
+    caps->matrix_shape_count = 2;
+    dev.profile = grt_profile_create(&dev.info);
+    assert_non_null(dev.profile);
+    return dev;
+}

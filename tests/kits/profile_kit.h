@@ -4,6 +4,7 @@
 #ifndef TEST_PROFILE_KIT_H
 #define TEST_PROFILE_KIT_H
 
+#include "backends/backend.h"
 #include "harness/harness.h"
 
 // Makes an empty folder the user's configuration; leave removes it with what a suite left there.
@@ -16,6 +17,8 @@ void kit_remove_user_file(const struct grt_dev_info *info);
 
 // A GPU as Vulkan lists it.
 struct grt_dev_info kit_gpu(const char *name, const char *vendor, double gib);
+// An H200 as both APIs list it, with what ships about it; the caller destroys its profile.
+struct grt_dev kit_h200(void);
 // The first number of a setting.
 void kit_expect(const struct grt_profile *profile, enum grt_profile_key key, double want);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fused perceptrons are cut for GPUs, in numbers by hand: blocks of rows, parts of gradients
 // and memory, on both sides of where another cut begins. No GPU is wanted for that.
+#include "kits/profile_kit.h"
 #include "kits/ref_kit.h"
 
 #include <string.h>
@@ -189,9 +190,84 @@ static void work_and_norms(void **state) {
     assert_int_equal(mlp_units(test.dev), 5);
 }
 
+// ---- on an H200 as both APIs list it ----
+
+// By hand: 4096 rows of 8 layers of 256 leave (64 + 2 * 8 * 256 + 64) * 2 * 4096 bytes for the
+// gradients, and may take a quarter of what the run may take.
+static void memory_of_perceptrons(void **state) {
+    (void)state;
+    const uint64_t units = 34603008;
+    struct grt_dev dev = kit_h200();
+    const struct grt_mlp_fused_desc desc = {.model = {.act = GRT_ACT_RELU}, .dtype = GRT_F16};
+    struct mlp_case c = {.dev = &dev,
+                         .desc = &desc,
+                         .rows = 4096,
+                         .tiled = 4096,
+                         .inputs = 64,
+                         .depth = 8,
+                         .width = 256,
+                         .outputs = 8};
+    const struct {
+        uint64_t memory, limit;
+        double fraction;
+        bool better;
+    } rows[] = {
+        {4 * units, 0, 1.0, true},          {4 * units - 4, 0, 1.0, false},
+        {8 * units, 0, 0.5, true},          {8 * units, 0, 0.49, false},
+        {8 * units, 4 * units, 1.0, true},  {8 * units, 4 * units - 4, 1.0, false},
+        {2 * units, 8 * units, 1.0, false}, {0, 0, 1.0, true},
+        {0, 2 * units, 1.0, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        dev.info.caps.memory = rows[i].memory;
+        dev.desc.mem_limit = rows[i].limit;
+        dev.desc.mem_fraction = rows[i].fraction;
+        assert_int_equal(mlp_variant_wgmma.better(&c), rows[i].better);
+    }
+    // A check within 48 KiB is none of the kernels that take more.
+    dev.info.caps.imports = 1;
+    assert_string_equal(mlp_variant_wgmma.kernels(&c), ", in 48 KiB");
+    grt_profile_destroy(&dev.profile);
+}
+
+// The last batch of an epoch has fewer rows and the same scratch, also where they are cut into more
+// parts: 4672 rows of 6 layers of 64 into 37 by "chain", 4800 into 26.
+static void scratch_of_fewer_rows(void **state) {
+    (void)state;
+    const struct mlp_variant *variants[] = {&mlp_variant_step, &mlp_variant_chain,
+                                            &mlp_variant_coop, &mlp_variant_mma};
+    const uint32_t layers[][2] = {{3, 16}, {6, 64}, {3, 64}}, units[] = {132, 114, 78};
+    struct grt_dev dev = kit_h200();
+    const struct grt_params params = {.elements = 30000};
+    const struct grt_mlp_fused_desc desc = {
+        .model = {.act = GRT_ACT_RELU}, .dtype = GRT_F16, .params = &params};
+    for (uint32_t i = 0; i < 4 * 3 * 3; i++) {
+        dev.info.caps.compute_units = units[i / 4 % 3];
+        struct mlp_case c = {.dev = &dev,
+                             .desc = &desc,
+                             .inputs = 64,
+                             .depth = layers[i / 12][0],
+                             .width = layers[i / 12][1],
+                             .outputs = 1};
+        uint64_t before = 0;
+        for (c.rows = 32; c.rows <= 16384; c.rows += 32) {
+            c.tiled = c.rows;
+            struct mlp_plan plan;
+            variants[i % 4]->plan(&c, &plan);
+            assert_true(plan.parts <= plan.most_parts);
+            uint64_t bytes = mlp_scratch_bytes(&c, variants[i % 4]);
+            assert_true(bytes >= before);
+            before = bytes;
+        }
+    }
+    grt_profile_destroy(&dev.profile);
+}
+
 static const struct CMUnitTest cases[] = {
     REF_CASE(plans),
     REF_CASE(choices),
     REF_CASE(work_and_norms),
+    TEST_CASE(memory_of_perceptrons),
+    TEST_CASE(scratch_of_fewer_rows),
 };
 TEST_SUITE(fusedplans, false, cases);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile of its own a variant takes for a product: what the profiles say that tiles cost
-// decides. Which operands are copied to aligned rows first, and for whom. Which kernels
-// convolutions have, and what checks them; and where memory decides about perceptrons. On an H200
-// as both APIs list it; no driver is asked.
+// decides. Which operands are copied to aligned rows first, and for whom. On an H200 as both APIs list
+// it; no driver is asked.
 #include "kits/profile_kit.h"
 
 #include <math.h>
@@ -10,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nn/fused/mlp_case.h"
-#include "ops/conv/case.h"
 #include "ops/gemm/case.h"
 #include "ops/gemm/check.h"
 
@@ -33,22 +30,6 @@ static const struct row rows[] = {
 #include "golden/gemm_choices.inc"
 };
 #define ROW_COUNT (sizeof rows / sizeof rows[0])
-
-static struct grt_dev h200(void) {
-    struct grt_dev dev = {.info = kit_gpu("NVIDIA H200", "NVIDIA", 139.8)};
-    struct grt_caps *caps = &dev.info.caps;
-    caps->compute_units = 132;
-    caps->subgroup = 32;
-    for (uint32_t d = 0; d < 3; d++) {
-        caps->max_groups[d] = d ? 65535 : INT32_MAX;
-    }
-    caps->matrix_shapes[0] = (struct grt_matrix_shape){16, 16, 16, GRT_F16, GRT_F32};
-    caps->matrix_shapes[1] = (struct grt_matrix_shape){16, 16, 16, GRT_BF16, GRT_F32};
-    caps->matrix_shape_count = 2;
-    dev.profile = grt_profile_create(&dev.info);
-    assert_non_null(dev.profile);
-    return dev;
-}
 
 static void choose(struct grt_dev *dev, const struct row *r, uint32_t variant, char text[64]) {
     bool split = variant == SPLIT || variant == SPLIT_WGMMA;
@@ -78,7 +59,7 @@ static void choose(struct grt_dev *dev, const struct row *r, uint32_t variant, c
 static void as_recorded(void **state) {
     (void)state;
     kit_enter_home();
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     uint32_t wrong = 0;
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct row *r = &rows[i];
@@ -111,9 +92,9 @@ static void settings_decide(void **state) {
                                                  "128 128 32", "128 256 4", "128 256 5 3"};
     const struct row product = {.m = 200, .n = 200, .k = 64, .batch = 1};
     kit_enter_home();
-    struct grt_dev before = h200();
+    struct grt_dev before = kit_h200();
     kit_write_user_file(&before.info, text);
-    struct grt_dev after = h200();
+    struct grt_dev after = kit_h200();
     for (uint32_t variant = 0; variant < VARIANTS; variant++) {
         char tile[64] = "";
         choose(&before, &product, variant, tile);
@@ -178,13 +159,13 @@ static void copies_pay(void **state) {
     (void)state;
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
     kit_enter_home();
-    struct grt_dev plain = h200();
+    struct grt_dev plain = kit_h200();
     write_costs(&plain.info, "1000");
-    struct grt_dev quick = h200();
+    struct grt_dev quick = kit_h200();
     write_costs(&plain.info, "30");
-    struct grt_dev slower = h200();
+    struct grt_dev slower = kit_h200();
     write_costs(&plain.info, "1");
-    struct grt_dev slow = h200();
+    struct grt_dev slow = kit_h200();
     kit_remove_user_file(&plain.info);
 
     // Both, one, or none have rows of odd elements.
@@ -226,7 +207,7 @@ static void copies_as_measured(void **state) {
     (void)state;
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
     const struct grt_gemm_desc tn = {.a = &nothing, .b = &nothing, .a_transposed = true};
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     const struct gemm_case slower[] = {straight(&dev, &nn, 64, 64, 115030),
                                        straight(&dev, &tn, 64, 52, 21056),
                                        straight(&dev, &nn, 63, 170, 13784)};
@@ -262,7 +243,7 @@ static void expect_depth(const struct gemm_case *g, uint32_t bk) {
 static void tiles_of_mma(void **state) {
     (void)state;
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     struct gemm_case few = straight(&dev, &nn, 8, 7104, 2816);
     expect_mma(&few, 16, 128, 5);
     few = straight(&dev, &nn, 32, 6464, 3200);
@@ -318,7 +299,7 @@ static void worth_importing(void **state) {
         {127, 128, 128, GRT_F32, false},
     };
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct gemm_case g = straight(&dev, &nn, known[i].m, known[i].n, known[i].k);
         g.in = g.out = known[i].type;
@@ -335,7 +316,7 @@ static void worth_importing(void **state) {
 static void checks_are_cut(void **state) {
     (void)state;
     const struct grt_gemm_desc nn = {.a = &nothing, .b = &nothing};
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     struct gemm_case g = straight(&dev, &nn, 300, 300, 130);
     const struct gemm_tile stays = {128, 256, 1, 0.5, 0.3, false, 0};
     const struct gemm_schedule cut = {.parts = 7}, whole = {.parts = 1};
@@ -396,7 +377,7 @@ static void checks_name_kernels(void **state) {
         {&gemm_variant_plain, 64, 64, 64, ""},
     };
     kit_enter_home();
-    struct grt_dev dev = h200();
+    struct grt_dev dev = kit_h200();
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct gemm_case g = straight(&dev, &nn, known[i].m, known[i].n, known[i].k);
         char text[128];
@@ -447,233 +428,7 @@ static void cuts(void **state) {
     }
 }
 
-// A convolution of `rows` square images, of as many outputs as channels.
-static struct conv_case convolution(struct grt_dev *dev, const struct grt_conv2d_desc *desc,
-                                    uint32_t size, uint32_t rows, uint32_t side,
-                                    uint32_t channels) {
-    struct conv_case c = {.dev = dev,
-                          .desc = desc,
-                          .window = {.size = size,
-                                     .stride = desc->stride,
-                                     .padding = desc->padding,
-                                     .height = side,
-                                     .width = side,
-                                     .channels = channels},
-                          .rows = rows,
-                          .outputs = channels,
-                          .type = GRT_F16,
-                          .out = desc->pass == GRT_CONV_WEIGHT ? GRT_F32 : GRT_F16};
-    c.window.out_height = c.window.out_width = (side + 2 * desc->padding - size) / desc->stride + 1;
-    return c;
-}
-
-// The first kernel of a convolution 3x3 that pays, of those that Hopper has, with its tile.
-static void convolve(struct grt_dev *dev, enum grt_conv_pass pass, uint32_t side, uint32_t channels,
-                     char text[128]) {
-    enum { HOPPERS = 5 };
-    static const struct conv_variant *const all[HOPPERS] = {
-        &conv_variant_wgmma_w_registers, &conv_variant_wgmma_columns,
-        &conv_variant_wgmma_x_registers, &conv_variant_wgmma_48k, &conv_variant_wgmma};
-    const struct grt_conv2d_desc desc = {.pass = pass, .stride = 1, .padding = 1};
-    const struct conv_case c = convolution(dev, &desc, 3, 1024, side, channels);
-    bool weight = pass == GRT_CONV_WEIGHT;
-    for (uint32_t i = 0; i < HOPPERS; i++) {
-        bool columns = all[i] == &conv_variant_wgmma_columns;
-        if ((i > 2 || columns == weight) && all[i]->pays(&c)) {
-            char tile[CONV_TILE_TEXT];
-            all[i]->tile(&c, tile);
-            snprintf(text, 128, "%s, %s", all[i]->name, tile);
-            return;
-        }
-    }
-    snprintf(text, 128, "none");
-}
-
-// Vulkan has OpenCL's kernels where imported ones have all of a processor's shared memory, and
-// kernels within 48 KiB where they have not. Tiles differ in words: each is checked by itself.
-static void convolutions(void **state) {
-    (void)state;
-    kit_enter_home();
-    struct grt_dev dev = h200();
-    static const struct {
-        enum grt_conv_pass pass;
-        uint32_t side, channels;
-        const char *all, *lean, *vulkan;  // the last: NULL where it is as on OpenCL
-    } cases[] = {
-        {GRT_CONV_FORWARD, 32, 64, "wgmma_w_registers, 8x16 pixels, 2 stages",
-         "wgmma_w_registers, 8x16 pixels, 1 stages"},
-        {GRT_CONV_FORWARD, 16, 128, "wgmma, 256x128 by 64, 4 stages",
-         "wgmma_w_registers, 8x16 pixels, 1 stages"},
-        {GRT_CONV_FORWARD, 32, 160, "wgmma, 128x160 by 64, 5 stages",
-         "wgmma_x_registers, 256x160 by 32, 7 stages, cut",
-         "wgmma_x_registers, 256x160 by 32, 7 stages, cut"},
-        {GRT_CONV_DATA, 8, 256, "wgmma, 128x256 by 64, 4 stages",
-         "wgmma_x_registers, 128x256 by 32, 5 stages"},
-        {GRT_CONV_FORWARD, 4, 512, "wgmma, 128x256 by 64, 4 stages",
-         "wgmma_x_registers, 128x256 by 32, 5 stages"},
-        {GRT_CONV_WEIGHT, 16, 128, "wgmma_columns, 8x8 pixels joined, 8 stages",
-         "wgmma_columns, 8x2 pixels joined, 6 stages"},
-        {GRT_CONV_WEIGHT, 3, 512, "wgmma, 128x128 by 64, 5 stages, of one tap, cut",
-         "wgmma_48k, 128x128 by 32, 2 stages, of one tap"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char text[3][128];
-        for (uint32_t imports = 0; imports < 3; imports++) {
-            dev.info.caps.imports = imports;
-            convolve(&dev, cases[i].pass, cases[i].side, cases[i].channels, text[imports]);
-        }
-        assert_string_equal(text[0], cases[i].all);
-        assert_string_equal(text[1], cases[i].lean);
-        assert_string_equal(text[2], cases[i].vulkan ? cases[i].vulkan : cases[i].all);
-    }
-    grt_profile_destroy(&dev.profile);
-    kit_leave_home();
-}
-
-// What checks a convolution has its kernel, whose tile, cut and taps are said in words; and is
-// small.
-static void checks_of_convolutions(void **state) {
-    (void)state;
-    kit_enter_home();
-    struct grt_dev dev = h200();
-    static const struct conv_variant *const all[] = {&conv_variant_wgmma, &conv_variant_wgmma_48k,
-                                                     &conv_variant_wgmma_x_registers};
-    static const uint32_t rows[] = {1, 16, 1024}, sides[] = {1, 2, 4, 7, 16, 56};
-    static const uint32_t channels[] = {16, 64, 96, 152, 192, 256, 320, 512};
-    uint32_t cut = 0, single = 0, several = 0;
-    for (uint32_t i = 0; i < 3 * 3 * 3 * 6 * 8 * 4; i++) {
-        const struct conv_variant *by = all[i % 3];
-        uint32_t size = i / 1296 % 2 ? 3 : 1;
-        const struct grt_conv2d_desc desc = {
-            .pass = (enum grt_conv_pass)(i / 3 % 3), .stride = 1 + i / 2592, .padding = size / 2};
-        const struct conv_case c = convolution(&dev, &desc, size, rows[i / 9 % 3],
-                                               sides[i / 27 % 6], channels[i / 162 % 8]);
-        bool weight = desc.pass == GRT_CONV_WEIGHT;
-        if (c.window.height < desc.stride || (weight && i % 3 == 2)) {
-            continue;  // not usable
-        }
-        struct conv_extents e = conv_check_extents(&c, by);
-        struct conv_case check = convolution(&dev, &desc, size, e.rows, e.height, e.channels);
-        check.window.width = e.width;
-        check.window.out_width = (e.width + 2 * desc.padding - size) / desc.stride + 1;
-        check.outputs = e.outputs;
-        check.stands_for = &c;
-        char text[2][CONV_TILE_TEXT];
-        by->tile(&c, text[0]);
-        by->tile(&check, text[1]);
-        if (strcmp(text[0], text[1]) != 0) {
-            fail_msg("%s, pass %d, %u of %ux%u, size %u by %u: '%s' by '%s'", by->name,
-                     (int)desc.pass, c.rows, c.window.height, c.window.channels, size, desc.stride,
-                     text[0], text[1]);
-        }
-        assert_true(e.rows <= c.rows && e.height <= c.window.height && e.width <= c.window.width &&
-                    e.channels <= c.window.channels && e.outputs <= c.outputs);
-        // The host adds all of it up.
-        uint64_t pixels = (uint64_t)e.rows * check.window.out_height * check.window.out_width;
-        assert_true(pixels * e.channels * e.outputs * size * size < 1u << 26);
-        cut += strstr(text[0], ", cut") != NULL;
-        single += strstr(text[0], ", of one tap") != NULL;
-        several += weight && !strstr(text[0], ", of one tap");
-    }
-    assert_true(cut > 1000 && single > 300 && several > 300);
-    // In words, each by itself.
-    const struct grt_conv2d_desc weight = {.pass = GRT_CONV_WEIGHT, .stride = 1, .padding = 1};
-    static const struct {
-        uint32_t rows, side, channels;
-        const char *text;
-    } known[] = {
-        {1024, 56, 512, "128x128 by 64, 5 stages, of one tap, cut"},
-        {16, 4, 512, "128x256 by 64, 4 stages, of one tap"},
-        {1024, 56, 320, "128x256 by 64, 4 stages, cut"},
-    };
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        struct conv_case c =
-            convolution(&dev, &weight, 3, known[i].rows, known[i].side, known[i].channels);
-        char text[CONV_TILE_TEXT];
-        conv_variant_wgmma.tile(&c, text);
-        assert_string_equal(text, known[i].text);
-    }
-    grt_profile_destroy(&dev.profile);
-    kit_leave_home();
-}
-
-// ---- perceptrons ----
-
-// By hand: 4096 rows of 8 layers of 256 leave (64 + 2 * 8 * 256 + 64) * 2 * 4096 bytes for the
-// gradients, and may take a quarter of what the run may take.
-static void memory_of_perceptrons(void **state) {
-    (void)state;
-    const uint64_t units = 34603008;
-    struct grt_dev dev = h200();
-    const struct grt_mlp_fused_desc desc = {.model = {.act = GRT_ACT_RELU}, .dtype = GRT_F16};
-    struct mlp_case c = {.dev = &dev,
-                         .desc = &desc,
-                         .rows = 4096,
-                         .tiled = 4096,
-                         .inputs = 64,
-                         .depth = 8,
-                         .width = 256,
-                         .outputs = 8};
-    const struct {
-        uint64_t memory, limit;
-        double fraction;
-        bool better;
-    } rows[] = {
-        {4 * units, 0, 1.0, true},          {4 * units - 4, 0, 1.0, false},
-        {8 * units, 0, 0.5, true},          {8 * units, 0, 0.49, false},
-        {8 * units, 4 * units, 1.0, true},  {8 * units, 4 * units - 4, 1.0, false},
-        {2 * units, 8 * units, 1.0, false}, {0, 0, 1.0, true},
-        {0, 2 * units, 1.0, false},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        dev.info.caps.memory = rows[i].memory;
-        dev.desc.mem_limit = rows[i].limit;
-        dev.desc.mem_fraction = rows[i].fraction;
-        assert_int_equal(mlp_variant_wgmma.better(&c), rows[i].better);
-    }
-    // A check within 48 KiB is none of the kernels that take more.
-    dev.info.caps.imports = 1;
-    assert_string_equal(mlp_variant_wgmma.kernels(&c), ", in 48 KiB");
-    grt_profile_destroy(&dev.profile);
-}
-
-// The last batch of an epoch has fewer rows and the same scratch, also where they are cut into more
-// parts: 4672 rows of 6 layers of 64 into 37 by "chain", 4800 into 26.
-static void scratch_of_fewer_rows(void **state) {
-    (void)state;
-    const struct mlp_variant *variants[] = {&mlp_variant_step, &mlp_variant_chain,
-                                            &mlp_variant_coop, &mlp_variant_mma};
-    const uint32_t layers[][2] = {{3, 16}, {6, 64}, {3, 64}}, units[] = {132, 114, 78};
-    struct grt_dev dev = h200();
-    const struct grt_params params = {.elements = 30000};
-    const struct grt_mlp_fused_desc desc = {
-        .model = {.act = GRT_ACT_RELU}, .dtype = GRT_F16, .params = &params};
-    for (uint32_t i = 0; i < 4 * 3 * 3; i++) {
-        dev.info.caps.compute_units = units[i / 4 % 3];
-        struct mlp_case c = {.dev = &dev,
-                             .desc = &desc,
-                             .inputs = 64,
-                             .depth = layers[i / 12][0],
-                             .width = layers[i / 12][1],
-                             .outputs = 1};
-        uint64_t before = 0;
-        for (c.rows = 32; c.rows <= 16384; c.rows += 32) {
-            c.tiled = c.rows;
-            struct mlp_plan plan;
-            variants[i % 4]->plan(&c, &plan);
-            assert_true(plan.parts <= plan.most_parts);
-            uint64_t bytes = mlp_scratch_bytes(&c, variants[i % 4]);
-            assert_true(bytes >= before);
-            before = bytes;
-        }
-    }
-    grt_profile_destroy(&dev.profile);
-}
-
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(scratch_of_fewer_rows),
-    TEST_CASE(memory_of_perceptrons),
-    TEST_CASE(checks_of_convolutions),
     TEST_CASE(cuts),
     TEST_CASE(as_recorded),
     TEST_CASE(settings_decide),
@@ -684,6 +439,5 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(checks_are_cut),
     TEST_CASE(checks_leave_rests),
     TEST_CASE(checks_name_kernels),
-    TEST_CASE(convolutions),
 };
 TEST_SUITE(choices, false, cases);
