@@ -34,7 +34,7 @@ AREAS = {
     "vulkan": ("backends/vulkan/", r"(buffer|kernel|binaries|record|graph|schedule|lanes|plan|source|timeline|timed)\.vulkan(\.as-gpu)?|"
                                    r"no-manifest|bad-driver|import|vk\w+"),
     "ref": ("backends/ref/", r"(buffer|kernel|record|graph|schedule|lanes|plan|math|reduce)\.ref"),
-    "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|colsum|random|tuned|"
+    "ops": ("runtime/ops/", r"convert|map|reduce|shape|gemm|splitk|gaps|quarantine|choose|choices|convchoices|colsum|random|tuned|"
                             r"conv|parts"),
     "nn": ("runtime/nn/", r"journeys|nn|fused|reference|mlprows|images|resnet|transform|grads|network|layers|torch|networks|buffers|colours|mix"),
     "learn": ("runtime/learn/", r"journeys|learnfacts|losses|pieces|optim|groups|apart|rates|contrast|pairs|learner|precision|nonfinite|torch|buffers|supervised|tasks|train-data|outside"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tile of its own a variant takes for a product: what the profiles say that tiles cost
-// decides. Which operands are copied to aligned rows first, and for whom. On an H200 as both APIs list
-// it; no driver is asked.
+// decides. Which operands are copied to aligned rows first, and for whom. On an H200 as both APIs
+// list it; no driver is asked.
 #include "kits/profile_kit.h"
 
 #include <math.h>
