@@ -166,6 +166,26 @@ begin() {
     [ -z "${begun[$job]:-}" ] || return 0
     begun[$job]=1
     [ ! -s "$kept/$job" ] || return 0
+    case $target in
+    radv_*)
+        batch+=("$job $kernel $*")
+        [ "${#batch[@]}" -lt 16 ] || begin_batch "$target"
+        ;;
+    *) start compile_one "$target" "$source" "$@" ;;
+    esac
+}
+
+# begin_batch TARGET: what waits for Mesa's driver, in one process, for opening it takes longer than
+# most of its kernels.
+batch=()
+begin_batch() {
+    [ "${#batch[@]}" -gt 0 ] || return 0
+    start compile_radv "$1" "${batch[@]}"
+    batch=()
+}
+
+# start COMMAND...: in the background, when a core is free.
+start() {
     if [ "$running" -ge "$CMAKE_BUILD_PARALLEL_LEVEL" ]; then
         wait -n || true  # what failed has left no result
         running=$((running - 1))
@@ -173,11 +193,16 @@ begin() {
     running=$((running + 1))
     (
         trap - EXIT
-        case $target in
-        radv_*) compile_radv "$target" "$kernel" "$tmp/$job" "$@" ;;
-        *) compile "$target" "$source" "$tmp/$job" "$@" ;;
-        esac >"$tmp/$job.result" && mv "$tmp/$job.result" "$kept/$job"
+        "$@"
     ) &
+}
+
+# keep JOB: the result that comes in.
+keep() { cat >"$tmp/$1.result" && mv "$tmp/$1.result" "$kept/$1"; }
+
+compile_one() {
+    local text
+    text=$(compile "$1" "$2" "$tmp/$job" "${@:3}") && keep "$job" <<<"$text"
 }
 
 # json_row TARGET DEVICE CHECK [KERNEL MODE SETTING REGISTERS SHARED SPILLS OCCUPANCY INSTRUCTIONS]
@@ -322,6 +347,7 @@ check() {
         check_kernel "$shared" "$setting" "$kernel" "default" $defines
     done < <(other_kernels "$target")
     strict=1
+    begin_batch "$target"
 }
 
 devices=()

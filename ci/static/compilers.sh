@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2154  # what ci/static_check.sh sets
 #
 # For ci/static_check.sh: compilers of GPUs that are not here, how they are called, and what they
-# say of a kernel. Wants $build and $tmp.
+# say of a kernel. Wants $build, $tmp and keep().
 
 clang=$(tool_clang)
 clc=/usr/lib/clc
@@ -166,23 +166,35 @@ compile() {
     esac
 }
 
-# compile_radv TARGET KERNEL OUT DEFINE...: the same by Mesa. It places arrays of a lane in scratch
-# memory, which is no spill.
+# compile_radv TARGET "JOB KERNEL DEFINE..."...: Mesa's numbers of every job, each kept. It places
+# arrays of a lane in scratch memory, which is no spill. Where the driver crashes or takes too long,
+# it is opened again for the kernels that have no answer; one that fails first of all has failed.
 compile_radv() {
-    local target=$1 kernel=$2 out=$3
-    shift 3
-    local status=0
-    printf '%s %s\n' "$kernel" "$(sed 's/-D//g; s/u\b//g' <<<"$*")" | radv_stats "$target" >"$out.stats" 2>"$out.log" ||
-        status=$?
-    if [ "$status" -ne 0 ]; then
-        echo "error: $(why_ended "$status" "$radv_seconds")" >"$out.log"
-        return 1
-    fi
-    if grep -q 'error=' "$out.stats"; then
-        sed 's/.*error=/error: /' "$out.stats" >"$out.log"
-        return 1
-    fi
+    local target=$1 batch answers answer status job
+    shift
+    batch=$(mktemp -p "$tmp")
+    while [ $# -gt 0 ]; do
+        status=0
+        printf '%s\n' "${@#* }" | sed 's/-D//g; s/u\b//g' | radv_stats "$target" >"$batch" 2>"$batch.log" ||
+            status=$?
+        mapfile -t answers <"$batch"
+        if [ "${#answers[@]}" -eq 0 ]; then
+            answers=("error=$(why_ended "$status" "$radv_seconds")")
+        fi
+        for answer in "${answers[@]}"; do
+            job=${1%% *}
+            shift
+            case $answer in
+            *error=*) echo "error: ${answer#*error=}" >"$tmp/$job.log" ;;
+            *) radv_numbers <<<"$answer" | keep "$job" ;;
+            esac
+        done
+    done
+}
+
+# radv_numbers < ANSWER
+radv_numbers() {
     awk -F'[\t;]' '{ for (i = 2; i <= NF; i++) { split($i, w, "="); n[w[1]] = w[2] } }
         END { print n["VGPRs"] + 0, n["LDS size"] + 0, n["Spilled VGPRs"] + 0,
-                    n["Subgroups per SIMD"] / 32, n["Instructions"] + 0 }' "$out.stats"
+                    n["Subgroups per SIMD"] / 32, n["Instructions"] + 0 }'
 }
