@@ -214,14 +214,19 @@ check_cppcheck() {
     for f in "${list[@]}"; do filters+=("--file-filter=$root/$f"); done
     # ctunullpointer: a made function of a test has the name of one that other tests call with NULL.
     # uninitvar: the robot takes one substep at least.
-    # The build dir remembers what was checked: a second run looks only at files that changed.
-    mkdir -p "$build/lint/cppcheck"
+    # The build dir remembers what was checked, by what the preprocessor makes of it and by the
+    # options: a second run looks only at files that changed. A new build tree begins with what
+    # others have checked, wherever they lie: no option may name the place of the checkout.
+    local memory=$build/lint/cppcheck kept=${XDG_CACHE_HOME:-$HOME/.cache}/gpurt-build/cppcheck
+    mkdir -p "$memory" "$kept"
+    [ -e "$memory/files.txt" ] || cp -r "$kept/." "$memory"
     "$cppcheck" --project="$build/compile_commands.json" "${filters[@]}" --std=c11 --quiet \
         --enable=warning,portability --inline-suppr --error-exitcode=1 \
-        --suppress=missingIncludeSystem --suppress="*:$root/build/*" --suppress='*:/usr/include/*' \
+        --suppress=missingIncludeSystem --suppress='*:build/*' --suppress='*:/usr/include/*' \
         --suppress='ctunullpointer:tests/*' --suppress='uninitvar:*/env/standing_body.k' \
-        --cppcheck-build-dir="$build/lint/cppcheck" -j "$CMAKE_BUILD_PARALLEL_LEVEL" \
+        --cppcheck-build-dir="$memory" -j "$CMAKE_BUILD_PARALLEL_LEVEL" \
         --relative-paths="$root" --template='{file}:{line}: {severity}: {message} [{id}]'
+    cp -r "$memory/." "$kept"
 }
 
 check_tidy() {
