@@ -69,10 +69,14 @@ files() {
 # The preludes of the other two readings end in .h but are GLSL and OpenCL C, no C.
 c_files() { files '\.[ch]$' | grep -vE '^(cl/|shaders/dialect\.h$)' || true; }
 
-# Sources in the compile database that are in the repository: generated files are not ours to judge.
-database() {
+# Ends a check that wants a compile database where there is none.
+need_database() {
     [ -f "$build/compile_commands.json" ] ||
         die "no $build/compile_commands.json: run ci/build.sh, or name a build tree with --build"
+}
+
+# Sources in it that are in the repository: generated files are not ours to judge.
+database() {
     comm -12 <(c_files) <(sed -n "s|^ *\"file\": \"$root/\(.*\)\".*|\1|p" \
         "$build/compile_commands.json" | LC_ALL=C sort -u)
 }
@@ -207,6 +211,7 @@ check_heads() {
 
 check_cppcheck() {
     local list filters=() f cppcheck
+    need_database
     cppcheck=$(judge cppcheck 2.10)
     mapfile -t list < <(database)
     say "cppcheck: ${#list[@]} files"
@@ -231,6 +236,7 @@ check_cppcheck() {
 
 check_tidy() {
     local list
+    need_database
     tidy=$(judge clang-tidy 14)
     mapfile -t list < <(database)
     if [ "$changed" -eq 1 ]; then
