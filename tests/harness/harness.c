@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 // NaN finds what was never written; zero, what adds to the old contents; a number, what happens to
 // be right over NaN or zero alone.
@@ -168,6 +170,21 @@ void *test_alloc(size_t bytes) {
     void *data = calloc(bytes > 0 ? bytes : 1, 1);
     assert_non_null(data);
     return data;
+}
+
+void test_in_child(const char *name, bool (*check)(void), bool as_nobody) {
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        bool ready = !as_nobody || geteuid() != 0 || setuid(65534) == 0;
+        _exit(ready && check() ? 0 : 1);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (status != 0) {
+        print_error("%s: the child did not find what it should (status %d)\n", name, status);
+    }
+    assert_int_equal(status, 0);
 }
 
 float *test_floats(uint64_t seed, enum test_input input, size_t count) {

@@ -128,6 +128,11 @@ bool test_files_held(void);
 float *test_floats(uint64_t seed, enum test_input input, size_t count);
 void *test_alloc(size_t bytes);
 
+// Runs `check` in a child, so that environment and user can be changed; it is to say true. Root may
+// read and write anywhere: the child can become nobody.
+void test_in_child(const char *name, bool (*check)(void), bool as_nobody);
+#define TEST_IN_CHILD(check, as_nobody) test_in_child(#check, check, as_nobody)
+
 static inline uint32_t test_as_u32(float value) {
     union {
         float f;

@@ -232,24 +232,6 @@ static void foreign_entry_is_a_miss(void **state) {
     assert_true(misses("key"));
 }
 
-// Runs `check` in a child, so that environment and user can be changed. Root may write anywhere:
-// the child becomes nobody.
-static void in_child(const char *name, bool (*check)(void), bool as_nobody) {
-    pid_t pid = fork();
-    assert_true(pid >= 0);
-    if (pid == 0) {
-        bool ready = !as_nobody || geteuid() != 0 || setuid(65534) == 0;
-        _exit(ready && check() ? 0 : 1);
-    }
-    int status = 0;
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    if (status != 0) {
-        print_error("%s: the child did not find what it should (status %d)\n", name, status);
-    }
-    assert_int_equal(status, 0);
-}
-#define IN_CHILD(check, as_nobody) in_child(#check, check, as_nobody)
-
 static bool no_folder(void) {
     char why[256] = "";
     return !grt_cache_dir(why) && why[0] && !grt_cache_store("key", "payload", 7) && misses("key");
@@ -306,13 +288,13 @@ static bool fresh_home(void) {
 
 static void folders(void **state) {
     (void)state;
-    IN_CHILD(no_home, false);
-    IN_CHILD(said_once, false);
-    IN_CHILD(relative_folder, false);
-    IN_CHILD(below_a_file, false);
-    IN_CHILD(fresh_home, false);
+    TEST_IN_CHILD(no_home, false);
+    TEST_IN_CHILD(said_once, false);
+    TEST_IN_CHILD(relative_folder, false);
+    TEST_IN_CHILD(below_a_file, false);
+    TEST_IN_CHILD(fresh_home, false);
     assert_int_equal(chmod(kit_cache, 0555), 0);
-    IN_CHILD(no_folder, true);
+    TEST_IN_CHILD(no_folder, true);
     assert_int_equal(chmod(kit_cache, 0755), 0);
 }
 
@@ -343,9 +325,9 @@ static void strangers(void **state) {
     snprintf(folder, sizeof folder, "%s", grt_cache_dir(NULL));
     assert_int_equal(stat(entry, &info), 0);
     assert_int_equal(chmod(folder, 0777), 0);
-    IN_CHILD(untrusted, false);
+    TEST_IN_CHILD(untrusted, false);
     assert_int_equal(chmod(folder, 0770), 0);
-    IN_CHILD(untrusted, false);
+    TEST_IN_CHILD(untrusted, false);
     assert_int_equal(chmod(folder, 0755), 0);
     assert_true(loads("key", "payload", 7));
     assert_int_equal(chmod(entry, 0666), 0);
@@ -357,7 +339,7 @@ static void strangers(void **state) {
         assert_true(misses("key"));
         assert_int_equal(chown(entry, 0, 0), 0);
         assert_int_equal(chown(folder, 4321, 4321), 0);
-        IN_CHILD(untrusted, false);
+        TEST_IN_CHILD(untrusted, false);
         assert_int_equal(chown(folder, 0, 0), 0);
     }
     assert_true(loads("key", "payload", 7));

@@ -417,6 +417,23 @@ static void unfinished_files(void **state) {
 
 // ---- small parts ----
 
+static bool saves_unseen(void) {
+    return open(in("blind"), O_RDONLY | O_DIRECTORY) < 0 && errno == EACCES &&
+           grt_whole_file_save(in("blind/file"), "news", 4);
+}
+
+// A folder that may be written and not read cannot be brought to the disk; what is saved in it is
+// whole all the same.
+static void folders_that_cannot_be_read(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(in("blind"), 0700), 0);
+    assert_int_equal(chmod(folder, 0711), 0);
+    assert_int_equal(chmod(in("blind"), 0333), 0);
+    TEST_IN_CHILD(saves_unseen, true);
+    assert_int_equal(chmod(in("blind"), 0700), 0);
+    holds("blind/file", "news");
+}
+
 static void widths(void **state) {
     (void)state;
     static const struct {
@@ -552,11 +569,17 @@ static void places_of_caches(void **state) {
     { #function, function, begin, end, NULL }
 
 static const struct CMUnitTest cases[] = {
-    WHOLE_CASE(what_paths_name),     WHOLE_CASE(paths_of_one_file),
-    WHOLE_CASE(whole_or_not),        WHOLE_CASE(named_files),
-    WHOLE_CASE(bytes_that_are_read), WHOLE_CASE(locks),
-    WHOLE_CASE(unfinished_files),    TEST_CASE(widths),
-    TEST_CASE(sums_in_trees),        TEST_CASE(pages),
+    WHOLE_CASE(what_paths_name),
+    WHOLE_CASE(paths_of_one_file),
+    WHOLE_CASE(whole_or_not),
+    WHOLE_CASE(named_files),
+    WHOLE_CASE(bytes_that_are_read),
+    WHOLE_CASE(locks),
+    WHOLE_CASE(unfinished_files),
+    WHOLE_CASE(folders_that_cannot_be_read),
+    TEST_CASE(widths),
+    TEST_CASE(sums_in_trees),
+    TEST_CASE(pages),
     CACHE_CASE(places_of_caches),
 };
 TEST_SUITE(whole, false, cases);

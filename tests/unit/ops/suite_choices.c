@@ -364,6 +364,9 @@ static void checks_name_kernels(void **state) {
         const char *words;
     } known[] = {
         {&gemm_variant_split_mma, 4096, 4096, 512, ", tile 128 x 64 x 16 x 64 x 32"},
+        // 132 tiles for 132 compute units, and 121.
+        {&gemm_variant_split_mma, 1408, 768, 512, ", tile 128 x 64 x 16 x 64 x 32"},
+        {&gemm_variant_split_mma, 1408, 704, 512, ", tile 64 x 64 x 16 x 32 x 32"},
         {&gemm_variant_split_mma, 4096, 4096, 64, ", tile 64 x 64 x 16 x 32 x 32"},
         {&gemm_variant_split_mma, 100, 100, 512, ", tile 32 x 32 x 16 x 16 x 32"},
         {&gemm_variant_wgmma_b_shared, 65536, 200, 100, ", tile 256 x 2 x 16 x 1 x 2 x 1"},
