@@ -94,9 +94,9 @@ static bool fill_archive(void) {
     return ok;
 }
 
-// Under a timeline a list is made five times, with what is known of its commands beside it. What the
-// timeline itself has no memory for, a name say, is left out of it, and the run goes on: the names
-// are known before.
+// Under a timeline a list is made five times, with what is known of its commands beside it. What
+// the timeline itself has no memory for, a name say, is left out of it, and the run goes on: the
+// names are known before.
 static void timed_graphs(void) {
     struct grt_timeline *t = grt_timeline_begin(dev, grt_timeline_desc(.overhead = 0.02));
     assert_non_null(t);
