@@ -38,6 +38,7 @@ case $lr in
 5) [ "$runs" -gt 2 ] || { start && exit 75; } ;;
 6) echo 'gpurt: error: refused' && exit 78 ;;
 9) exit 75 ;;
+[1-9][0-9]*) trap 'finish signal 75' TERM ;; # before anybody sees it start
 esac
 start
 case $lr in
@@ -47,7 +48,6 @@ case $lr in
     ;;
 8) finish nonfinite 70 ;;
 [1-9][0-9]*)
-    trap 'finish signal 75' TERM
     for ((e = 1; e <= 4; e++)); do
         until [ "$(wc -l <"next-$lr")" -ge "$e" ]; do sleep 0.02; done
         evaluate "$e"
