@@ -109,6 +109,8 @@ float test_float(uint64_t *state, enum test_input input);
 uint64_t test_allocations(void);
 // The one that comes so many allocations from now gets NULL; 0: none does.
 void test_refuse_allocation(uint64_t from_now);
+// gpurt's clock stands at this time until it is set anew; below 0: it runs.
+void test_clock_set(double seconds);
 
 // How files came to the disk since `done` was emptied: f a file, d a folder by fsync(), r a rename.
 // With `fail` one of f and d, that fsync() fails: each, or the first `fails`. With `hold`, the next

@@ -410,6 +410,57 @@ static void judged_by_hand(void **state) {
     run_kit_end();
 }
 
+// A clock that goes on where the run asks whether to stop, by so many seconds in each epoch.
+struct paced {
+    double now, at[4], rates[4];
+    uint32_t epochs;
+};
+static const double paces[] = {64, 1, 8, 8};
+
+static bool go_on(void *context) {
+    struct paced *p = context;
+    p->now += paces[p->epochs];
+    test_clock_set(p->now);
+    return false;
+}
+
+static void note_rate(void *context, const struct grt_run_report *r) {
+    struct paced *p = context;
+    if (r->news == GRT_RUN_NEWS_ROW && r->row->event == GRT_RUN_EVALUATE && p->epochs < 3) {
+        p->rates[p->epochs++] = r->row->numbers[GRT_FIELD_SAMPLES_PER_S];
+        p->at[p->epochs] = p->now;
+    }
+}
+
+// The rate of an epoch is its samples over its own time, whatever those before it took.
+static void rates_of_epochs(void **state) {
+    (void)state;
+    const double samples = 300;
+    struct paced p = {.now = 1000};
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct grt_config c = run_kit_config("run", PAIRS("epochs=3", "validation_split=0"));
+    test_clock_set(p.now);
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev,
+                                                            .config = &c,
+                                                            .lockstep = true,
+                                                            .stop = go_on,
+                                                            .report = note_rate,
+                                                            .context = &p});
+    enum grt_ending end = run ? grt_run_go(grt_supervised_driver(run)) : GRT_ENDED_FAILED;
+    grt_supervised_destroy(&run);
+    test_clock_set(-1);
+    assert_int_equal(end, GRT_ENDED_EPOCHS);
+    assert_int_equal(p.epochs, 3);
+    // It was asked once or twice around the end of an epoch.
+    for (int i = 1; i < 3; i++) {
+        double seconds = p.at[i + 1] - p.at[i];
+        assert_true(seconds > 8 * paces[i]);
+        assert_true(fabs(samples / p.rates[i] - seconds) <= 2 * fmax(paces[i - 1], paces[i]));
+    }
+    run_kit_end();
+}
+
 static const struct CMUnitTest cases[] = {
     TEST_CASE(batches_of_few_rows),
     TEST_CASE(the_best_is_not_the_last),
@@ -420,5 +471,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(evaluations_begin_anew),
     TEST_CASE(judged_by_hand),
     TEST_CASE(next_epoch_is_on_its_way),
+    TEST_CASE(rates_of_epochs),
 };
 TEST_SUITE(epochs, true, cases);
