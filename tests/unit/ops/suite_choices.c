@@ -283,7 +283,8 @@ static void tiles_of_mma(void **state) {
 }
 
 // On Vulkan a kernel that is compiled at every start is for more work than 2^24 products of
-// numbers, or 2^21 where rows of a or b begin anywhere or k is long, which it is sooner in f32.
+// numbers, or 2^21 where rows of a or b begin anywhere or k is long, which it is sooner in f32; then
+// fewer than 16 rows or columns count as 16.
 static void worth_importing(void **state) {
     (void)state;
     static const struct {
@@ -293,7 +294,12 @@ static void worth_importing(void **state) {
     } known[] = {
         {256, 256, 256, GRT_F16, true},  {255, 256, 256, GRT_F16, false},
         {129, 129, 127, GRT_F16, true},  {127, 129, 127, GRT_F16, false},
-        {8, 512, 512, GRT_BF16, true},   {7, 512, 512, GRT_BF16, false},
+        {8, 512, 512, GRT_BF16, true},   {1, 256, 512, GRT_BF16, true},
+        {1, 255, 512, GRT_BF16, false},  {256, 1, 512, GRT_F16, true},
+        {255, 1, 512, GRT_F16, false},   {17, 240, 512, GRT_F16, false},
+        {2, 999, 649, GRT_F16, true},    {2, 999, 649, GRT_F32, true},
+        {1, 1023, 128, GRT_F32, false},  {1, 1024, 128, GRT_F32, true},
+        {8, 4096, 504, GRT_F16, false},  {1, 4096, 127, GRT_F32, false},
         {64, 512, 504, GRT_BF16, false}, {500, 258, 127, GRT_F32, false},
         {512, 259, 127, GRT_F32, true},  {128, 128, 128, GRT_F32, true},
         {127, 128, 128, GRT_F32, false},
