@@ -14,8 +14,8 @@ me=$(basename "$0")
 # ninja would start two jobs more than there are cores: machines with little memory suffer.
 export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}
 
-# Where ccache is, what was compiled in one checkout serves the others. It would take the folder of
-# the build as part of what is compiled, for debuggers.
+# Where ccache is, what one checkout compiled serves the others. Without the last line the folder of
+# the build, which debuggers are told, would tell them apart.
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER-ccache}
     export CCACHE_BASEDIR=${CCACHE_BASEDIR-$root} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
