@@ -143,7 +143,7 @@ compiler_of() {
     *) echo "$tmp" ;;
     esac
     case $1 in sm_*) "$ptxas" --version ;; esac
-    declare -f stand_in occupancy clang_cl compile compile_radv radv_stats
+    declare -f stand_in occupancy clang_cl compile compile_radv radv_numbers radv_stats
     echo "${common[*]}"
 }
 

@@ -175,7 +175,7 @@ compile_radv() {
     batch=$(mktemp -p "$tmp")
     while [ $# -gt 0 ]; do
         status=0
-        printf '%s\n' "${@#* }" | sed 's/-D//g; s/u\b//g' | radv_stats "$target" >"$batch" 2>"$batch.log" ||
+        printf '%s\n' "${@#* }" | sed -E 's/-D//g; s/(=[0-9]+)u\b/\1/g' | radv_stats "$target" >"$batch" 2>"$batch.log" ||
             status=$?
         mapfile -t answers <"$batch"
         if [ "${#answers[@]}" -eq 0 ]; then

@@ -53,6 +53,7 @@ matrix_kernels() {
         echo "gemm_split_wgmma_f32 128 BM=64 BN=64 BK=32 VEC=63 SPLIT=0 AHEAD=0"
         echo "gemm_wgmma_16 288 BM=128 BN=128 STAGES=4 VEC=63 SPLIT=0"
         echo "gemm_wgmma_16 384 BM=128 BN=256 STAGES=4 VEC=63 SPLIT=1"
+        echo "gemm_wgmma_16 384 BM=128 BN=192 STAGES=4 VEC=63 SPLIT=1"
         echo "gemm_wgmma_16 160 BM=64 BN=64 STAGES=4 VEC=63 SPLIT=1"
         echo "gemm_wgmma_48k_16 384 BN=256 STAGES=5 AHEAD=3 OUT=512 VEC=63 SPLIT=0"
         # With BN=256 some words of it spill, which no loop uses: 9600x512x2304 takes 66 us with k

@@ -393,6 +393,10 @@ struct grt_dev *grt_dev_create(const struct grt_dev_desc *desc) {
         wanted[id] = same_backend(full.backend, (enum grt_backend_id)id);
     }
     struct grt_dev_list *list = list_create(wanted);
+    if (list && list->count == 0) {  // what is said then names all that is here
+        grt_dev_list_destroy(&list);
+        list = list_create(NULL);
+    }
     if (!list) {
         return NULL;
     }

@@ -343,8 +343,9 @@
     X(BACKEND, backend, WORD, "gpu", "auto", 0, 0, "auto|vulkan|opencl|ref", "gpu_backend",        \
       "the GPU API")                                                                               \
     X(DEVICE, device, TEXT, "gpu", "", 0, 0, "", "gpu.name",                                       \
-      "vulkan:0, part of a name, PCI address, cpu, or auto, the best there is; gpu, cuda, hip, "   \
-      "rocm, mps, xpu: the best GPU, and no run without one; a list: one for each rank")           \
+      "vulkan:0, vulkan, part of a name, PCI address, cpu, or auto, the best there is; gpu, "      \
+      "cuda, hip, rocm, mps, xpu: the best GPU, and no run without one; a list: one for each "     \
+      "rank")                                                                                      \
     X(MEM_FRACTION, mem_fraction, REAL, "gpu", "0", 0.01, 1, "",                                   \
       "memory_fraction gpu_memory_fraction per_process_memory_fraction",                           \
       "share of the free device memory to take; default: by the device's profile")

@@ -29,12 +29,18 @@ static uint64_t kernels_digest(const struct grt_dev_info *info, const char *op) 
     return digest;
 }
 
+// What tells Mesa's CPU driver how to compile, or "".
+static const char *compiled_how(const struct grt_dev_info *info) {
+    const char *how = info->caps.software ? getenv("GALLIVM_PERF") : NULL;
+    return how ? how : "";
+}
+
 // Names everything that the verdict depends on.
 static void make_key(const struct grt_dev_info *info, const struct grt_check *c, char *key,
                      size_t size) {
-    snprintf(key, size, "%s check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s", c->op, GPURT_VERSION,
+    snprintf(key, size, "%s check|%s|%016" PRIx64 "|%s|%s|%s|%s|%s|%s|%s", c->op, GPURT_VERSION,
              kernels_digest(info, c->op), grt_backend_text(info->backend), info->name, info->driver,
-             info->driver_version, c->variant, c->what);
+             info->driver_version, compiled_how(info), c->variant, c->what);
 }
 
 static enum grt_verdict recall(const char *key) {

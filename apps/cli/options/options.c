@@ -143,8 +143,8 @@ const struct option_row options_device[] = {
      .at = AT(backend)},
     {.name = "device",
      .value = "DEVICE",
-     .help = "vulkan:0, part of a name, PCI address, cpu, gpu (or cuda), or auto; of bench, train "
-             "and tune several with commas",
+     .help = "vulkan:0, vulkan, part of a name, PCI address, cpu, gpu (or cuda), or auto; of "
+             "bench, train and tune several with commas",
      .env = "GPURT_DEVICE",
      .read = options_read_text,
      .at = AT(device)},

@@ -31,6 +31,8 @@ from = measured: 2026-11-19, driver 580.159.04, OpenCL, fitted to 5400 ways of 1
 gemm.wgmma.fit = 1 1 1 1 1 3 2
 gemm.wgmma.step = 0.534 0.422 0.27 0.151 0.179 0.419 0.197
 gemm.wgmma.ends = 1.2 0.59 0.28 0.38 0.05 0.41 0.01
+
+from = measured: 2026-11-16, driver 580.159.04, fitted to 228 products
 gemm.wgmma_48k.step = 0.3 0.17 0.12
 gemm.wgmma_48k.ends = 0.3 0.3 0.3
 end

@@ -27,9 +27,18 @@ END
 }
 
 # ---- the same bits ----
-cart=(train ppo --env cartpole --num-envs 8 --rollout-steps 16 --iterations 2 --seed 3 evaluate_envs=2 target_kl=0.002
+cart=(train ppo --env cartpole --num-envs 8 --rollout-steps 16 --iterations 2 --seed 3 evaluate_envs=2 target_kl=1e-7
     update_epochs=2 batch_size=64 hidden=16)
 expect 0 "${cart[@]}" micro_batches=4 --device ref --checkpoint one.h5
+# By target_kl epochs end early here, which ranks must do together.
+expect 0 "${cart[@]}" target_kl=0 micro_batches=4 --device ref --checkpoint late.h5
+/usr/bin/python3 - one.h5 late.h5 <<'END' || wrong "target_kl ended no epoch early"
+import h5py, sys
+a, b = (h5py.File(f)["model"] for f in sys.argv[1:])
+same = []
+a.visititems(lambda n, d: same.append((d[()] == b[n][()]).all()) if isinstance(d, h5py.Dataset) else None)
+sys.exit(len(same) == 0 or all(same))
+END
 # One part for each rank, unless micro_batches says otherwise.
 for count in 2 4; do
     [ "$count" = 4 ] && parts=() || parts=(micro_batches=4)

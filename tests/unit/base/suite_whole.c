@@ -23,11 +23,10 @@
 #include "gpurt/unfinished.h"
 #include "kits/cache_kit.h"
 
-static char folder[256];
+static char folder[32];
 
 static int begin(void **state) {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof folder, "%.200s/gpurt-whole-XXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    strcpy(folder, "/tmp/gpurt-whole-XXXXXX");  // which every user may enter
     return mkdtemp(folder) ? test_case_begin(state) : -1;
 }
 

@@ -508,8 +508,10 @@ static void nan_is_found(void **state) {
     static const enum grt_dtype dtypes[] = {GRT_F32, GRT_F16, GRT_BF16};
     static const uint32_t nans[] = {0x7fc00000u, 0xffc00000u};
     static const enum grt_act acts[] = {GRT_ACT_RELU, GRT_ACT_GELU, GRT_ACT_TANH};
+    // The fewest rows of which oclgrind's one unit takes a second turn, with a last one not full.
+    const uint32_t batch = test.small ? 38 : 70;
     for (uint32_t i = 0; i < 9; i++) {
-        const struct shape s = {test.small ? 20 : 70, 8, 2, 16, 2, acts[i % 3], GRT_LOSS_MSE, 1.0f};
+        const struct shape s = {batch, 8, 2, 16, 2, acts[i % 3], GRT_LOSS_MSE, 1.0f};
         struct model m;
         begin(&m, &s, dtypes[i / 3]);
         struct grt_mlp_fused_desc desc = desc_of(&m, NULL);

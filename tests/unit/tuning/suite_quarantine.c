@@ -137,6 +137,15 @@ static void wrong_results(void **state) {
     // Remembered, and said again by the next process; another driver version begins anew.
     assert_false(serves(variant, NULL, "1.1", 1));
     assert_true(serves(variant, NULL, "1.0", 0));
+    // Kernels that a CPU driver compiles in another way are others.
+    const char *how = getenv("GALLIVM_PERF");
+    bool software = grt_dev_info(test.dev)->caps.software;
+    char kept[64];
+    snprintf(kept, sizeof kept, "%s", how ? how : "");
+    setenv("GALLIVM_PERF", "another", 1);
+    assert_int_equal(serves(variant, NULL, "1.1", software ? 0 : 1), software);
+    setenv("GALLIVM_PERF", kept, 1);
+    assert_false(serves(variant, NULL, "1.1", 1));
     assert_true(serves(variant, NULL, "2.0", 0));
     assert_false(serves(variant, variant, "3.0", 1));
     // What is right is not asked again, so a fault that comes later is not seen.
