@@ -63,9 +63,9 @@ bool gemm_has_room(const struct gemm_case *g) {
 
 bool gemm_worth_importing(const struct gemm_case *g) {
     bool hard = g->in == GRT_F32 ? g->k >= 128 : !gemm_in_chunks(g) || g->k >= 512;
-    // Matrix units multiply 16 rows and columns, whether they are there or not. 2x999x649 in f16 took
-    // 17.7 us by coop, in f32 19.3 by split, where OpenCL has 5.6 by mma and 7.5 by split_wgmma
-    // (H200, 2026-11-19).
+    // Matrix units multiply 16 rows and columns, be they there or not. 2x999x649 took 17.7 us in
+    // f16 by coop, in f32 19.3 by split, where OpenCL has 5.6 by mma and 7.5 by split_wgmma (H200,
+    // 2026-11-19).
     double m = hard && g->m < 16 ? 16 : g->m, n = hard && g->n < 16 ? 16 : g->n;
     return m * n * g->k * g->batch >= (hard ? 0x1p21 : 0x1p24);
 }

@@ -283,8 +283,8 @@ static void tiles_of_mma(void **state) {
 }
 
 // On Vulkan a kernel that is compiled at every start is for more work than 2^24 products of
-// numbers, or 2^21 where rows of a or b begin anywhere or k is long, which it is sooner in f32; then
-// fewer than 16 rows or columns count as 16.
+// numbers, or 2^21 where rows of a or b begin anywhere or k is long, which it is sooner in f32;
+// then fewer than 16 rows or columns count as 16.
 static void worth_importing(void **state) {
     (void)state;
     static const struct {
