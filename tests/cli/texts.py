@@ -302,9 +302,14 @@ BENCHES = (
 texts = ""
 for words in BENCHES:
     line = ["bench", *words.split(), "--time", "0.001", "-q", *([] if words.startswith("data") else ["--device", "ref:0"])]
-    lines = run([*line, "--format", "jsonl"]).split("\n")
+    # A peak that was measured while other work went on can lie below a rate, which then has no share of it.
+    for _ in range(5):
+        lines = run([*line, "--format", "jsonl"]).split("\n")
+        rows = [json.loads(text) for text in lines[2:-1]]
+        if all("of_peak" in row for row in rows if row.get("kind") in ("gemm", "conv")):
+            break
     texts += lines[0] + "\n"
-    for row in map(json.loads, lines[2:-1]):
+    for row in rows:
         # Fractions are times, rates and errors: their names are looked at. A summary is advice by
         # times.
         texts += json.dumps({k: "#" if isinstance(v, float) or k in CLOCKED else v for k, v in row.items() if k != "summary"}) + "\n"
