@@ -189,6 +189,11 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
               c->data, (unsigned long long)info.data.rows, points, info.data.features,
               (unsigned long long)info.data.part_rows[GRT_PART_TRAIN],
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
+    if (info.data.rows < info.data.file_rows) {
+        talk_line("left out    %llu of %llu samples have NaN or Inf (on_nan=drop)",
+                  (unsigned long long)(info.data.file_rows - info.data.rows),
+                  (unsigned long long)info.data.file_rows);
+    }
     explain_limits(&info);
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         snprintf(model, sizeof model, "%u layers", info.layers);

@@ -107,8 +107,10 @@ static void print_sample(FILE *file, const struct grt_archive *archive, uint64_t
             memcpy(&whole, at, 4);
             fputs(i || k ? "," : "", file);
             // Nine digits tell every float from its neighbours.
-            if (t->dtype == GRT_U32) {
+            if (t->dtype == GRT_U32 && whole != UINT32_MAX) {  // no class: an empty cell
                 fprintf(file, "%u", whole);
+            } else if (t->dtype == GRT_U32) {
+                continue;
             } else {
                 fprintf(file, "%.9g", (double)number);
             }
@@ -179,9 +181,14 @@ static int run(void *values, int argc, char **argv) {
                       : grt_predict(dev, model, &p->config.settings, talk_stopped);
         code = archive ? form->save(archive, p->output) : command_exit_of(grt_last_status());
     }
+    int64_t left_out = archive ? grt_archive_whole(archive, "rows_left_out", 0) : 0;
     if (archive && !code) {
         talk_line("%llu %s in %s", (unsigned long long)archive->tensors[0].shape[0],
                   p->embeddings ? "embeddings" : "predictions", p->output);
+    }
+    if (left_out > 0 && !code) {
+        talk_line("%lld of them are NaN: their rows have NaN or Inf (on_nan=drop)",
+                  (long long)left_out);
     }
     grt_archive_destroy(&archive);
     grt_archive_destroy(&model);
@@ -209,7 +216,9 @@ int cmd_predict(int argc, char **argv) {
                  "as the\nattribute y_is says, and probability [N][outputs] has their softmax or "
                  "sigmoid; of classes,\nclass [N] is the likeliest. As CSV: a column for each, "
                  "named "
-                 "y0, y1 and so on. As .npy: y alone.\nWith --embeddings: embedding [N][width] "
+                 "y0, y1 and so on. As .npy: y alone.\nOf samples that on_nan=drop leaves out "
+                 "y is NaN, class 4294967295 (as CSV nothing).\nWith --embeddings: embedding "
+                 "[N][width] "
                  "f32, and class [N] "
                  "as the file has them.\n",
              .lists = lists,

@@ -75,13 +75,16 @@ static uint32_t largest(const float *numbers, uint64_t count) {
     return at;
 }
 
+#define NO_CLASS UINT32_MAX  // of a row that was left out
+
 // By `count` of the outputs from `first` on.
 static bool add_classes(struct grt_archive *archive, const char *name, uint64_t rows,
                         uint64_t outputs, uint64_t first, uint64_t count) {
     struct grt_archive_tensor *classes = grt_archive_add(archive, name, GRT_U32, 1, &rows, NULL);
     const float *y = grt_archive_find(archive, "y")->data;
     for (uint64_t i = 0; classes && i < rows; i++) {
-        ((uint32_t *)classes->data)[i] = largest(y + i * outputs + first, count);
+        const float *row = y + i * outputs + first;
+        ((uint32_t *)classes->data)[i] = isnan(*row) ? NO_CLASS : largest(row, count);
     }
     return classes != NULL;
 }
@@ -131,6 +134,25 @@ static void append(void *context, const struct pass *p, const struct grt_batch *
     *at += numbers;
 }
 
+// Rows that were left out get their places back, and NaN for every number. False with the sentence.
+static bool spread(const struct pass *p, float *y, uint64_t outputs) {
+    uint64_t row = p->task.info.file_rows, left = grt_loader_dropped(p->loader, NULL);
+    uint32_t *dropped = malloc((left + 1) * sizeof *dropped);
+    if (!dropped) {
+        return grt_fail(GRT_NO_MEMORY, "no host memory for rows that are left out");
+    }
+    grt_loader_dropped(p->loader, dropped);
+    while (left > 0) {  // the rows before the first that was left out stay where they are
+        bool out = dropped[left - 1] == --row;
+        for (uint64_t i = 0; i < outputs; i++) {
+            y[row * outputs + i] = out ? NAN : y[(row - left) * outputs + i];
+        }
+        left -= out;
+    }
+    free(dropped);
+    return true;
+}
+
 struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                 const struct grt_config *config, bool (*stop)(void)) {
     struct pass p;
@@ -141,14 +163,16 @@ struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *m
     if (!begin(&p, dev, model, config, GRT_PART_ALL, false)) {
         return NULL;
     }
-    uint64_t shape[2] = {p.task.info.part_rows[GRT_PART_ALL], p.task.learner.outputs};
+    const struct grt_dataset_info *info = &p.task.info;
+    uint64_t shape[2] = {info->file_rows, p.task.learner.outputs};
     struct grt_archive *archive = grt_archive_create();
     struct grt_archive_tensor *y =
         archive ? grt_archive_add(archive, "y", GRT_F32, 2, shape, NULL) : NULL;
     bool classes = p.task.learner.loss == GRT_LOSS_CROSS_ENTROPY;
     bool logits = classes || p.task.learner.loss == GRT_LOSS_BCE;
     float *at = y ? y->data : NULL;
-    if (!y || !pass_run(&p, dev, stop, append, &at) ||
+    if (!y || !pass_run(&p, dev, stop, append, &at) || !spread(&p, y->data, shape[1]) ||
+        !grt_archive_set_whole(archive, "rows_left_out", (int64_t)(info->file_rows - info->rows)) ||
         !grt_archive_set_text(archive, "y_is",
                               p.task.learner.loss_count > 0 ? "mixed"
                               : logits                      ? "logits"

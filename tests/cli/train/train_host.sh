@@ -174,6 +174,15 @@ said 'nan.h5: row 2345 of the inputs is not finite \(column 3 is nan\); on_nan: 
 [ ! -e nan1 ] || wrong "a file with a NaN was not refused first"
 expect 0 "${base[@]}" --data nan.h5 checkpoint_dir=nan1 on_nan=drop epochs=1
 said '2999 samples'
+said 'left out +1 of 3000 samples have NaN or Inf'
+# Predictions keep the rows of the file: the one that is left out is NaN, and all others are as of the
+# whole file.
+expect 0 predict --data nan.h5 --device ref --checkpoint nan1 -o gap.csv on_nan=drop
+said '^3000 predictions'
+said '^1 of them are NaN'
+expect 0 predict --data d.h5 --device ref --checkpoint nan1 -o no_gap.csv
+[ "$(diff gap.csv no_gap.csv | grep -c '^<')" -eq 1 ] || wrong "more than one prediction differs"
+[ "$(sed -n 2347p gap.csv)" = nan ] || wrong "row 2345 is not NaN: $(sed -n 2347p gap.csv)"
 expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=false validation_split=0 epochs=1 cache=none
 said 'row 2345 of the inputs is not finite'
 [ -n "$(ls nan2)" ] || wrong "on_nan=late: no step before the row"
