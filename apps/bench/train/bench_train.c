@@ -148,7 +148,8 @@ static const struct option_row own_options[] = {
      .at = AT(seconds)},
     {.name = "model",
      .value = "small|medium|large|depth=D,hidden=H",
-     .help = "3 x 16, 6 x 64, 12 x 128, or this (default: small; medium on a GPU)",
+     .help = "3 x 16, 6 x 64, 12 x 128, or this (default: with data of your own the config's, 3 x "
+             "64; else small, medium on a GPU)",
      .read = read_model,
      .at = AT(model)},
     {.name = "apply",
@@ -218,9 +219,10 @@ static bool take_config(struct train_bench *bench) {
         !read_model(config->model, &bench->model, why)) {
         bench->model.depth = 0;  // mlp and points: their depth and width are keys of their own
     }
-    if (bench->model.depth == 0 &&
-        (grt_config_given(config, GRT_CONFIG_MODEL) || grt_config_given(config, GRT_CONFIG_DEPTH) ||
-         grt_config_given(config, GRT_CONFIG_HIDDEN))) {
+    bench->named =
+        bench->source.path || bench->given.model || grt_config_given(config, GRT_CONFIG_MODEL) ||
+        grt_config_given(config, GRT_CONFIG_DEPTH) || grt_config_given(config, GRT_CONFIG_HIDDEN);
+    if (bench->model.depth == 0 && bench->named) {
         bool each = config->hidden.count > 1;
         bench->model.depth = each ? config->hidden.count : (uint32_t)config->depth;
         bench->model.hidden = (uint32_t)config->hidden.values[0];

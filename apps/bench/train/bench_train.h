@@ -73,6 +73,7 @@ struct train_bench {
     uint64_t steps;
     double seconds;  // of a row at least; 0: TRAIN_LEAST_SECONDS
     struct bench_model model;
+    bool named;  // the model is that of a training: of data, the command line or the config
     struct grt_config config;  // as it was given
     struct grt_task task;      // what it makes with the data
     struct grt_dev *dev;

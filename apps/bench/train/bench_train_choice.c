@@ -109,10 +109,11 @@ bool train_apply(const struct train_bench *bench, const struct train_row *row) {
            set(&config, GRT_CONFIG_PRECISION, "%s", grt_dtype_text(row->precision)) &&
            set(&config, GRT_CONFIG_ACCUMULATE, "%llu", (unsigned long long)pieces) &&
            set(&config, GRT_CONFIG_LEARNING_RATE, "%.6g", rate) &&
-           set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&
            (!inputs || set(&config, GRT_CONFIG_INPUTS, "%s", inputs)) &&
            (!targets || set(&config, GRT_CONFIG_TARGETS, "%s", targets)) &&
-           set(&config, GRT_CONFIG_DEPTH, "%u", bench->model.depth) &&
-           set(&config, GRT_CONFIG_HIDDEN, "%s", hidden) &&
+           // The network of a bench without data is nobody's.
+           (!bench->named || (set(&config, GRT_CONFIG_MODEL, "%s", bench->task.config.model) &&
+                              set(&config, GRT_CONFIG_DEPTH, "%u", bench->model.depth) &&
+                              set(&config, GRT_CONFIG_HIDDEN, "%s", hidden))) &&
            grt_config_write(&config, bench->apply, head);
 }

@@ -386,6 +386,13 @@ static void the_command(void **state) {
 
 // ---- the config ----
 
+static void read_back(const char *path, char *text, size_t size) {
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, size - 1, file)] = '\0';
+    fclose(file);
+}
+
 // A batch in pieces that fit, and the rate by the root of what a step has more.
 static void applied(void **state) {
     (void)state;
@@ -402,12 +409,10 @@ static void applied(void **state) {
     assert_true(grt_config_override(&bench.config, "accumulate=2"));
     assert_true(grt_config_override(&bench.config, "learning_rate=0.01"));
     bench.model.depth = 2;
+    bench.named = true;
     bench.apply = path;
     assert_true(train_apply(&bench, row));
-    FILE *made = fopen(path, "r");
-    assert_non_null(made);
-    text[fread(text, 1, sizeof text - 1, made)] = '\0';
-    fclose(made);
+    read_back(path, text, sizeof text);
     // 200 samples in four pieces of 64: 256, and the rate times the root of 256 / 200.
     static const char *const lines[] = {"\n  batch_size: 64\n",          "\n  accumulate: 4\n",
                                         "\n  num_workers: 2\n",          "\n  pin_memory: false\n",
@@ -418,6 +423,12 @@ static void applied(void **state) {
             fail_msg("no '%s' in:\n%s", lines[i], text);
         }
     }
+    // A network that nobody named is no setting.
+    bench.named = false;
+    assert_true(train_apply(&bench, row));
+    read_back(path, text, sizeof text);
+    assert_non_null(strstr(text, "\n  batch_size: 64\n"));
+    assert_true(!strstr(text, "depth") && !strstr(text, "hidden") && !strstr(text, "model"));
     remove(path);
 }
 
