@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/whole_file.h"
 #include "bench/bench_peaks.h"
 #include "cli/command.h"
 #include "cli/devices.h"
@@ -457,6 +458,11 @@ static int run(struct train_bench *bench, int argc, char **argv) {
         FILES_WATCHED(&bench->common));
     if (code) {
         return code;
+    }
+    int obstacle = bench->apply ? grt_whole_file_obstacle(bench->apply) : 0;
+    if (obstacle) {
+        grt_whole_file_refuse(bench->apply, obstacle);
+        return command_exit_of(grt_last_status());
     }
     code = output_open(&output, bench->common.output);
     if (code) {

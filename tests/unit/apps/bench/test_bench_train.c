@@ -494,6 +494,10 @@ static void applied(void **state) {
     assert_int_equal(run(line), COMMAND_INTERNAL);
     SAID("is not written: nothing can be recommended");
     assert_true(access(apply, F_OK) != 0);
+    // Where it cannot be written nothing is measured first.
+    assert_int_equal(run("--batch-sizes 8 --apply /nowhere/best.yaml"), 73);
+    SAID("cannot create /nowhere/best.yaml");
+    assert_int_equal(made_count(), 0);
     // The same file for two ends.
     snprintf(line, sizeof line, "--batch-sizes 8 --apply %s", data);
     assert_int_equal(run(line), COMMAND_USAGE);
