@@ -228,9 +228,13 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
     }
     bool good = set(init, GRT_CONFIG_DATA, init->data) &&
                 (given || nameless || set(init, GRT_CONFIG_INPUTS, inputs));
+    bool looks = classes && strcmp(init->kind->name, "supervised") == 0;  // how many there are
     if (!alone) {
         good = good && (aimed || nameless || set(init, GRT_CONFIG_TARGETS, name_of(target))) &&
-               set(init, GRT_CONFIG_LOSS, classes ? "cross_entropy" : "mse");
+               set(init, GRT_CONFIG_LOSS,
+                   looks     ? "auto"
+                   : classes ? "cross_entropy"
+                             : "mse");
     }
     return good ? COMMAND_OK : command_exit_of(grt_last_status());
 }
@@ -290,7 +294,8 @@ static bool choose_by_device(struct init *init, const struct grt_array_info *fir
         good = set_whole(init, GRT_CONFIG_BATCH_SIZE, task->config.batch_size) &&
                set_whole(init, GRT_CONFIG_ACCUMULATE, task->config.accumulate) &&
                set_whole(init, GRT_CONFIG_NUM_WORKERS, task->config.num_workers) &&
-               (!plain || set(init, GRT_CONFIG_NORMALIZE, are_raw(info) ? "true" : "false")) &&
+               (!plain || (set(init, GRT_CONFIG_LOSS, task->config.loss) &&
+                           set(init, GRT_CONFIG_NORMALIZE, are_raw(info) ? "true" : "false"))) &&
                grt_task_choose_cache(init->dev, task, &task->learner, GRT_CACHE_DEVICE, &choice) &&
                set(init, GRT_CONFIG_CACHE, grt_cache_text(choice.cache));
     }

@@ -137,7 +137,8 @@
       "cross_entropy=ce=cross-entropy=crossentropyloss|"                                           \
       "bce=bce_with_logits=bcewithlogitsloss|l1=mae=l1loss|nt_xent=ntxent=nt-xent=ntxentloss",     \
       "criterion loss_fn loss.name loss.type loss_function",                                       \
-      "auto: cross_entropy for whole-number targets, else mse; nt_xent has no targets")            \
+      "auto: cross_entropy for whole numbers that are no more classes than rows, else mse; "       \
+      "nt_xent has no targets")                                                                    \
     X(LOSSES, losses, NAMES, "model", "", 0, 0, "", "loss_list criteria",                          \
       "one loss for each data set of targets, such as mse,cross_entropy(5) with the number of "    \
       "classes: their means are added up; default: the one loss")                                  \

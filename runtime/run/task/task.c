@@ -483,11 +483,24 @@ static bool check_config(const struct grt_config *c) {
     return true;
 }
 
+// Whole numbers that are more classes than there are rows are amounts, such as prices.
+static bool open_by_loss(struct grt_task *task, const struct task_opening *opening) {
+    bool guessed = strcmp(task->config.loss, "auto") == 0 && opening->classes == 0;
+    if (!choose_loss(task) || !open_data(task, opening)) {
+        return false;
+    }
+    if (!guessed || task->info.classes <= task->info.file_rows) {
+        return true;
+    }
+    grt_dataset_close(&task->data);
+    return grt_config_set(&task->config, GRT_CONFIG_LOSS, "mse") && open_data(task, opening);
+}
+
 bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
     bool good = check_config(&task->config) && task_read_losses(task) &&
                 task_source(task, opening, without_targets(&task->config, opening)) &&
-                choose_loss(task) && open_data(task, opening) && task_loss_widths(task) &&
+                open_by_loss(task, opening) && task_loss_widths(task) &&
                 choose_model(task) && grt_task_widths(&task->config) && choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");

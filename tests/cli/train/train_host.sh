@@ -187,6 +187,26 @@ expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=fal
 said 'row 2345 of the inputs is not finite'
 [ -n "$(ls nan2)" ] || wrong "on_nan=late: no step before the row"
 
+# ---- whole numbers: classes, or amounts ----
+"$python" - <<'END'
+import h5py, numpy as np
+for name, most in (("as_many", 39), ("one_more", 40)):
+    with h5py.File(name + ".h5", "w") as f:
+        f["x"] = np.arange(120, dtype="f4").reshape(40, 3) / 120
+        y = np.arange(40) % 3
+        y[7] = most
+        f["y"] = y.astype("i4")
+END
+expect 0 train supervised --data as_many.h5 --device ref checkpoint_dir=none hidden=4 epochs=1
+said '40 outputs, loss cross_entropy'
+expect 0 train supervised --data one_more.h5 --device ref checkpoint_dir=amounts hidden=4 epochs=1
+said ' 1 outputs, loss mse'
+expect 0 eval --data one_more.h5 --device ref --checkpoint amounts
+expect 0 init supervised --data one_more.h5 -o one_more.yaml
+grep -q '^  loss: mse' one_more.yaml || wrong "init takes amounts for classes"
+expect 0 init supervised --data as_many.h5 -o as_many.yaml
+grep -q '^  loss: cross_entropy' as_many.yaml || wrong "init takes classes for amounts"
+
 # ---- data that fail while they are read ----
 cp d.h5 cut.h5
 begin "${base[@]}" --data cut.h5 epochs=1000000 checkpoint_dir=cut log=cut.jsonl cache=none
