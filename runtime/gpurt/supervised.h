@@ -114,7 +114,7 @@ GRT_API void grt_classified_destroy(struct grt_classified **classified);
 // shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. Of several losses
 // "y_is" says mixed, and "class_2" [N], for example, is the largest of the second one's classes.
 // Of rows that the config leaves out (on_nan: drop) numbers are NaN and classes 4294967295; the
-// whole number "rows_left_out" says how many there are. NULL with the sentence. `stop` (may be NULL) ends it.
+// whole number "rows_left_out" says how many, where there are some. NULL with the sentence. `stop` (may be NULL) ends it.
 GRT_API struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                         const struct grt_config *config, bool (*stop)(void));
 

@@ -172,7 +172,9 @@ struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *m
     bool logits = classes || p.task.learner.loss == GRT_LOSS_BCE;
     float *at = y ? y->data : NULL;
     if (!y || !pass_run(&p, dev, stop, append, &at) || !spread(&p, y->data, shape[1]) ||
-        !grt_archive_set_whole(archive, "rows_left_out", (int64_t)(info->file_rows - info->rows)) ||
+        (info->rows < info->file_rows &&
+         !grt_archive_set_whole(archive, "rows_left_out",
+                                (int64_t)(info->file_rows - info->rows))) ||
         !grt_archive_set_text(archive, "y_is",
                               p.task.learner.loss_count > 0 ? "mixed"
                               : logits                      ? "logits"
