@@ -265,7 +265,7 @@ static int run_kinds(struct bench *bench, uint64_t chosen, const struct bench_al
         return COMMAND_NO_DEVICE;
     }
     // Sizes that do not fit are an answer, as long as something did.
-    return bench->outcomes[BENCH_TOO_LARGE] && !bench->outcomes[BENCH_GOOD] ? COMMAND_INTERNAL
+    return bench->outcomes[BENCH_TOO_LARGE] && !bench->outcomes[BENCH_GOOD] ? COMMAND_NO_MEMORY
                                                                             : COMMAND_OK;
 }
 

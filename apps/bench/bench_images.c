@@ -84,7 +84,7 @@ struct images_bench {
     struct grt_dev *dev;
     struct table table;
     struct bench_progress progress;
-    uint32_t wrong, good;
+    uint32_t wrong, good, too_large;
 };
 
 // ---- options ----
@@ -396,6 +396,7 @@ static bool run_case(struct images_bench *bench, struct images_case *c) {
         enum grt_status status = grt_last_status();
         good = status == GRT_NO_MEMORY || status == GRT_UNSUPPORTED;
         outcome = status == GRT_NO_MEMORY ? "OOM" : "unsuited";
+        bench->too_large += status == GRT_NO_MEMORY;
     } else {
         graph = grt_learner_step(c->learner, grt_step_desc(.label = "bench images"));
         good = graph && check(c, graph);
@@ -493,7 +494,7 @@ static int run(struct images_bench *bench, int argc, char **argv) {
         code = COMMAND_INTERNAL;
     }
     if (!code && !bench->good) {
-        code = COMMAND_NO_DEVICE;
+        code = bench->too_large ? COMMAND_NO_MEMORY : COMMAND_NO_DEVICE;
     }
     code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);

@@ -69,7 +69,7 @@ struct mlp_bench {
     struct grt_dev *dev;
     struct table table;
     struct bench_progress progress;
-    uint32_t wrong, good;
+    uint32_t wrong, good, too_large;
 };
 
 // ---- options ----
@@ -387,6 +387,7 @@ static bool run_case(struct mlp_bench *bench, struct mlp_case *c) {
         enum grt_status status = grt_last_status();
         good = status == GRT_NO_MEMORY || status == GRT_UNSUPPORTED;
         outcome = status == GRT_NO_MEMORY ? "no memory" : "unsuited";
+        bench->too_large += status == GRT_NO_MEMORY;
     } else if (!check(c, &stats)) {
         good = false;
     } else if (!(c->error <= allowed(c))) {
@@ -484,7 +485,7 @@ static int run(struct mlp_bench *bench, int argc, char **argv) {
         code = COMMAND_INTERNAL;
     }
     if (!code && !bench->good) {
-        code = COMMAND_NO_DEVICE;
+        code = bench->too_large ? COMMAND_NO_MEMORY : COMMAND_NO_DEVICE;
     }
     code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
     return output_end(&output, good || code == COMMAND_RESUMABLE, code);

@@ -434,7 +434,13 @@ static int finish(struct train_bench *bench, bool good) {
         return command_exit_of(grt_last_status());
     }
     // Batches that do not fit are an answer, as long as something did.
-    return summary.fastest || stopped ? COMMAND_OK : COMMAND_INTERNAL;
+    bool too_large = false;
+    for (size_t i = 0; i < bench->count; i++) {
+        too_large = too_large || bench->rows[i].status == TRAIN_OOM;
+    }
+    return summary.fastest || stopped ? COMMAND_OK
+           : too_large                ? COMMAND_NO_MEMORY
+                                      : COMMAND_INTERNAL;
 }
 
 static json_t *head(const struct train_bench *bench) {
@@ -503,7 +509,8 @@ static int run(struct train_bench *bench, int argc, char **argv) {
     grt_task_close(&bench->task);
     bench_source_end(&bench->source);
     code = watch_close(&bench->common, &bench->dev, bench_peaks, code);
-    bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL || code == COMMAND_RESUMABLE;
+    bool keep = code == COMMAND_OK || code == COMMAND_INTERNAL || code == COMMAND_NO_MEMORY ||
+                code == COMMAND_RESUMABLE;
     return output_end(&output, keep, code);
 }
 

@@ -185,6 +185,9 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
         .best_accuracy = grt_archive_real(a, "best_accuracy", 0),
     };
     (void)driver;
+    if (!grt_task_continues(&run->task, a)) {
+        return false;
+    }
     if (batch != run->step_rows || (uint64_t)per_epoch != run->steps_per_epoch) {
         return grt_fail(GRT_CONFIG,
                         "%s was made with %" PRId64 " samples a step, %" PRId64
@@ -193,9 +196,8 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
                         "another checkpoint_dir",
                         a->path, batch, per_epoch, run->step_rows, run->steps_per_epoch);
     }
-    if (!grt_task_continues(&run->task, a) || !same_data(run, a) ||
-        !each_tensor(run, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
-        !supervised_seek(run, p.position)) {
+    if (!same_data(run, a) || !each_tensor(run, (void *)(uintptr_t)a, give) ||
+        !grt_learner_sync(run->learner) || !supervised_seek(run, p.position)) {
         return false;
     }
     struct grt_learn_state state;

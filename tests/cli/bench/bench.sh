@@ -73,7 +73,7 @@ for word in '--device ref:0' '--data bowls.h5' '--model depth=1,hidden=4' '--tim
 done
 [ -z "$(grep -oE -- '--[a-z-]+' <<<"$next" | sort | uniq -d)" ] || wrong "the next command repeats an option: $next"
 # Where nothing fits a small model is proposed, in place of the one that was given.
-expect 70 "${small[@]}" --batch-sizes 64 --num-workers 0 --mem-limit 1KB
+expect 71 "${small[@]}" --batch-sizes 64 --num-workers 0 --mem-limit 1KB
 [ "$(grep '^Next:' out | grep -o -- '--model' | wc -l)" -eq 1 ] || wrong "the next command names two models"
 
 # ---- a long grid says how long it takes ----

@@ -37,6 +37,8 @@ expect 78 "${base[@]}" checkpoint_dir=whole batch_size=32 --resume
 said 'was made with 16 samples a step'
 refuse 78 'was made with seed=0; here it is 5' "${base[@]}" checkpoint_dir=whole --resume --seed 5
 refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32
+# The network, where the batch is another by that alone or besides.
+refuse 78 'was made with hidden=16; here it is 32' "${base[@]}" checkpoint_dir=whole --resume hidden=32 batch_size=32
 # The file was written anew: other numbers are refused, the same ones are not, however they are
 # stored.
 "$python" - <<'PY' || wrong "no copies of the data"

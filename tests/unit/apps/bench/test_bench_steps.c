@@ -340,8 +340,10 @@ static void what_cannot_be(void **state) {
         assert_false(made_known(1, "error"));
         assert_false(made_known(1, "dispatches"));
         snprintf(line, sizeof line, "%s --time 0.01 --batch-sizes 17", kinds[k]);
-        assert_int_equal(made_run(runs[k], line), COMMAND_NO_DEVICE);
+        assert_int_equal(made_run(runs[k], line), COMMAND_NO_MEMORY);
         l.no_bf16 = true;
+        snprintf(line, sizeof line, "%s --time 0.01 --batch-sizes 8 --precision bf16", kinds[k]);
+        assert_int_equal(made_run(runs[k], line), COMMAND_NO_DEVICE);
         snprintf(line, sizeof line, "%s --time 0.01 --batch-sizes 8 --precision bf16,f32",
                  kinds[k]);
         assert_int_equal(made_run(runs[k], line), 0);
