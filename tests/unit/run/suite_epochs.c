@@ -349,6 +349,26 @@ static void next_epoch_is_on_its_way(void **state) {
     run_kit_end();
 }
 
+// A CPU driver compiles when a kernel is launched first: the first validation has nothing behind it,
+// which would be told a part of that time. Later ones have the next epoch.
+static void first_validation_alone(void **state) {
+    (void)state;
+    struct behind b = {0};
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct grt_config c =
+        run_kit_config("run", PAIRS("validation_split=0.2", "cache=device", "epochs=4"));
+    struct grt_supervised *run = grt_supervised_create(&(struct grt_supervised_desc){
+        .dev = test.dev, .config = &c, .report = on_last, .context = &b});
+    assert_non_null(run);
+    b.run = run;
+    assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+    grt_supervised_destroy(&run);
+    assert_int_equal(b.count, 4);
+    assert_int_equal(b.steps[0] == 0, grt_dev_info(test.dev)->caps.software);
+    assert_true(b.steps[1] > 0 && b.steps[2] > 0 && b.steps[3] == 0);
+    run_kit_end();
+}
+
 // A network that says the same of every sample, with samples that weigh: all there is to say of it
 // follows from the classes and the weights. Of equal numbers the first is the largest.
 static void judged_by_hand(void **state) {
@@ -471,6 +491,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(evaluations_begin_anew),
     TEST_CASE(judged_by_hand),
     TEST_CASE(next_epoch_is_on_its_way),
+    TEST_CASE(first_validation_alone),
     TEST_CASE(rates_of_epochs),
 };
 TEST_SUITE(epochs, true, cases);
