@@ -112,9 +112,10 @@ GRT_API void grt_classified_destroy(struct grt_classified **classified);
 // What it says of every row of a file, in the file's order: tensor "y" [N][outputs] f32. With
 // cross_entropy and bce those are logits, which the text "y_is" says, and "probability" of the same
 // shape has their softmax or sigmoid; for classes "class" [N] u32 is the largest. Of several losses
-// "y_is" says mixed, and "class_2" [N], for example, is the largest of the second one's classes.
-// Of rows that the config leaves out (on_nan: drop) numbers are NaN and classes 4294967295; the
-// whole number "rows_left_out" says how many, where there are some. NULL with the sentence. `stop` (may be NULL) ends it.
+// "y_is" says mixed, and "class_2" [N], for example, is the largest of the second one's classes. Of
+// rows that the config leaves out (on_nan: drop) numbers are NaN and classes 4294967295; the whole
+// number "rows_left_out" says how many, where there are some. NULL with the sentence. `stop` (may
+// be NULL) ends it.
 GRT_API struct grt_archive *grt_predict(struct grt_dev *dev, const struct grt_archive *model,
                                         const struct grt_config *config, bool (*stop)(void));
 

@@ -302,7 +302,8 @@ BENCHES = (
 texts = ""
 for words in BENCHES:
     line = ["bench", *words.split(), "--time", "0.001", "-q", *([] if words.startswith("data") else ["--device", "ref:0"])]
-    # A peak that was measured while other work went on can lie below a rate, which then has no share of it.
+    # A peak that was measured while other work went on can lie below a rate, which then has no
+    # share of it.
     for _ in range(5):
         lines = run([*line, "--format", "jsonl"]).split("\n")
         rows = [json.loads(text) for text in lines[2:-1]]

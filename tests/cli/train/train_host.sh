@@ -177,8 +177,8 @@ said 'nan.h5: row 2345 of the inputs is not finite \(column 3 is nan\); on_nan: 
 expect 0 "${base[@]}" --data nan.h5 checkpoint_dir=nan1 on_nan=drop epochs=1
 said '2999 samples'
 said 'left out +1 of 3000 samples have NaN or Inf'
-# Predictions keep the rows of the file: the one that is left out is NaN, and all others are as of the
-# whole file.
+# Predictions keep the rows of the file: the one that is left out is NaN, and all others are as of
+# the whole file.
 expect 0 predict --data nan.h5 --device ref --checkpoint nan1 -o gap.csv on_nan=drop
 said '^3000 predictions'
 said '^1 of them are NaN'

@@ -349,8 +349,8 @@ static void next_epoch_is_on_its_way(void **state) {
     run_kit_end();
 }
 
-// A CPU driver compiles when a kernel is launched first: the first validation has nothing behind it,
-// which would be told a part of that time. Later ones have the next epoch.
+// A CPU driver compiles when a kernel is launched first: the first validation has nothing behind
+// it, which would be told a part of that time. Later ones have the next epoch.
 static void first_validation_alone(void **state) {
     (void)state;
     struct behind b = {0};
