@@ -500,8 +500,8 @@ bool task_open(struct grt_task *task, const struct grt_profile *profile,
                const struct task_opening *opening) {
     bool good = check_config(&task->config) && task_read_losses(task) &&
                 task_source(task, opening, without_targets(&task->config, opening)) &&
-                open_by_loss(task, opening) && task_loss_widths(task) &&
-                choose_model(task) && grt_task_widths(&task->config) && choose_batch(task, profile);
+                open_by_loss(task, opening) && task_loss_widths(task) && choose_model(task) &&
+                grt_task_widths(&task->config) && choose_batch(task, profile);
     if (good && task->config.batch_size * task->config.accumulate > 1u << 30) {
         good = grt_fail(GRT_CONFIG, "batch_size times accumulate is over 2^30");
     }
