@@ -123,7 +123,7 @@ expect 0 bench images --device ref:0 --model simclr-wideresnet-10-1 --resolution
 grep -q '"model": *"simclr-wideresnet-10-1"' "$tmp/out" || wrong "bench images: no row of pairs"
 grep -q '"check": *"ok"' "$tmp/out" || wrong "bench images: the check of pairs failed"
 refuse 64 "behind simclr-" bench images --device ref:0 --model simclr-mlp
-expect 69 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --batch-sizes 2 --mem-limit 100KB
+expect 71 bench images --device ref:0 --model wideresnet-10-1 --resolution 4 --batch-sizes 2 --mem-limit 100KB
 said ' OOM$'
 refuse 64 "wideresnet-28-10 is wanted" bench images --device ref:0 --model resnet19
 refuse 64 "known are f32" bench images --device ref:0 --precision f33
@@ -170,7 +170,7 @@ expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,256,1024,2048 -
 [ "$(grep -c 'few rows$' "$tmp/out")" -eq 2 ] || wrong "bench: rows beyond the data set"
 expect 0 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 32,512 --num-workers 0 --mem-limit 40KB --format csv
 said ',OOM,plan$'
-expect 70 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
+expect 71 bench "${quick[@]}" --data "$tmp/r.h5" --batch-sizes 64,512 --num-workers 0 --mem-limit 1KB
 said ' OOM$'
 # A list in words of its own, as other tools take it, and their word for any device.
 expect 0 bench --device auto --model 'depth=1,hidden=4' --data "$tmp/r.h5" --batch-sizes 16 32 64 --num-workers 0 1 \

@@ -127,7 +127,7 @@ def types():
     for kind, label in [("u2", 3), (">i2", 2), ("i1", 1), ("u4", 2), ("u1", 200)]:
         with h5py.File("narrow.h5", "w") as f:
             f["x"], f["y"] = rows.astype("f4"), np.where(rows[:, 0] > 50, label, 0).astype(kind)
-        run("train", "supervised", "--data", "narrow.h5", *settings, "checkpoint_dir=narrow")
+        run("train", "supervised", "--data", "narrow.h5", *settings, "loss=cross_entropy", "checkpoint_dir=narrow")
         run("predict", "--data", "narrow.h5", "--checkpoint", "narrow", "-o", "narrow-said.h5")
         assert h5py.File("narrow-said.h5")["y"].shape[1] == label + 1, kind
     with h5py.File("narrow.h5", "w") as f:

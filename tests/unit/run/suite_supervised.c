@@ -421,7 +421,8 @@ static bool recorded_before(const char *batch) {
     assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
     bool before = grt_feed_graphs(run->train) == steps && grt_feed_graphs(run->check) == checks;
     assert_int_equal(ahead.epochs, 6);
-    assert_int_equal(ahead.behind, 0);
+    // On a CPU driver the first validation has nothing behind it (suite_epochs.c).
+    assert_int_equal(ahead.behind, grt_dev_info(test.dev)->caps.software);
     grt_supervised_destroy(&run);
     return before;
 }
