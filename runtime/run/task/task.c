@@ -492,6 +492,10 @@ static bool open_by_loss(struct grt_task *task, const struct task_opening *openi
     if (!guessed || task->info.classes <= task->info.file_rows) {
         return true;
     }
+    grt_log(GRT_LOG_WARN,
+            "%s: targets up to %u in %llu rows are taken for amounts, loss=mse; with "
+            "loss=cross_entropy they are classes",
+            task->config.data, task->info.classes - 1, (unsigned long long)task->info.file_rows);
     grt_dataset_close(&task->data);
     return grt_config_set(&task->config, GRT_CONFIG_LOSS, "mse") && open_data(task, opening);
 }

@@ -203,6 +203,7 @@ expect 0 train supervised --data as_many.h5 --device ref checkpoint_dir=none hid
 said '40 outputs, loss cross_entropy'
 expect 0 train supervised --data one_more.h5 --device ref checkpoint_dir=amounts hidden=4 epochs=1
 said ' 1 outputs, loss mse'
+said 'one_more.h5: targets up to 40 in 40 rows are taken for amounts, loss=mse; with loss=cross_entropy they are classes'
 expect 0 eval --data one_more.h5 --device ref --checkpoint amounts
 expect 0 init supervised --data one_more.h5 -o one_more.yaml
 grep -q '^  loss: mse' one_more.yaml || wrong "init takes amounts for classes"
