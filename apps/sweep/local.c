@@ -110,7 +110,7 @@ static void make_words(struct words *w, const struct sweep *s, const struct swee
     *w = (struct words){.count = 0};
     sweep_trial_path(s, t, "config.yaml", w->config);
     sweep_trial_path(s, t, "log.jsonl", w->log);
-    sweep_trial_path(s, t, s->plan.kind->folder ? "checkpoints" : "checkpoint.h5", kept);
+    sweep_trial_kept(s, t, kept);
     word(w, s->self);
     word(w, "train");
     word(w, s->plan.kind->name);

@@ -262,7 +262,10 @@ static int run_best(struct values *v, const char **words, size_t count) {
     }
     code = close_rows(v, code);
     if (!code) {
-        talk_line("its checkpoints are in %s/%04u", s->dir, best->number);
+        char kept[SWEEP_PATH];
+        sweep_trial_kept(s, best, kept);
+        talk_line(s->plan.kind->folder ? "its checkpoints are in %s" : "its checkpoint is %s",
+                  kept);
     }
     return code;
 }

@@ -175,6 +175,9 @@ bool sweep_devices(struct sweep *sweep, const char *text);
 // DIR/0007/name
 void sweep_trial_path(const struct sweep *sweep, const struct sweep_trial *trial, const char *name,
                       char path[SWEEP_PATH]);
+// Where its checkpoints are: a folder, or of policies the one file.
+void sweep_trial_kept(const struct sweep *sweep, const struct sweep_trial *trial,
+                      char path[SWEEP_PATH]);
 // "lr=0.001 batch_size=64"
 void sweep_trial_text(const struct sweep *sweep, const struct sweep_trial *trial, char *text,
                       size_t size);

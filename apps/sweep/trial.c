@@ -38,6 +38,10 @@ void sweep_trial_path(const struct sweep *s, const struct sweep_trial *t, const 
     snprintf(path, SWEEP_PATH, "%.3900s/%04u/%s", s->dir, t->number, name);
 }
 
+void sweep_trial_kept(const struct sweep *s, const struct sweep_trial *t, char path[SWEEP_PATH]) {
+    sweep_trial_path(s, t, s->plan.kind->folder ? "checkpoints" : "checkpoint.h5", path);
+}
+
 void sweep_trial_text(const struct sweep *s, const struct sweep_trial *t, char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';

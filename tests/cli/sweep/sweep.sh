@@ -58,10 +58,12 @@ expect 0 sweep best grid --apply best.yaml --format csv
 best=$(sort -t, -g -k3 first.csv | awk -F, '$1 != "trial" { print $1; exit }')
 [ "$(column trial out)" = "$best" ] || wrong "the best is trial $best"
 grep -q "^# trial $best of grid: val_loss " best.yaml || wrong "best.yaml does not say where it is from"
+kept=$(sed -n 's/^its checkpoints are in //p' err)
 mkdir elsewhere
 (cd elsewhere && "$gpurt" sweep best ../grid --apply best.yaml --format csv -o row.csv) 2>err
 same best.yaml elsewhere/best.yaml
 same out elsewhere/row.csv
+expect 0 eval --checkpoint "$kept" --data d.h5 --device ref:0
 (cd elsewhere && "$gpurt" sweep resume ../grid --format csv -o rows.csv) 2>err
 once 6 elsewhere/rows.csv
 expect 0 train supervised --config best.yaml --device ref:0 checkpoint_dir=again
@@ -124,6 +126,9 @@ metric: {name: return}
 Y
 expect 0 sweep es.yaml env=cartpole num_envs=2 num_dirs=2 iterations=3 episode_length=20 --devices ref:0 --format csv
 [ "$(states out)" = "done done" ] || wrong "es: not all are done"
+expect 0 sweep best es --format csv
+kept=$(sed -n 's/^its checkpoint is //p' err)
+expect 0 play cartpole --checkpoint "$kept" --steps 3 --device ref:0
 
 # ---- a command that is replaced, and one that is not there ----
 cp "$gpurt" copy

@@ -90,7 +90,7 @@ static void looked_at(void **state) {
         "{\"event\": \"evaluate\", \"epoch\": 1, \"step\": 1, \"loss\": 0.125}\n");
     SAYS(COMMAND_OK, "1,done,0.125,", "best", "d", "--format", "csv", "--apply", "best.yaml");
     assert_null(strstr(caught, "waiting"));
-    snprintf(want, sizeof want, "its checkpoints are in %s/d/0001\n", root);
+    snprintf(want, sizeof want, "its checkpoints are in %s/d/0001/checkpoints\n", root);
     assert_non_null(strstr(caught, want));
     assert_non_null(strstr(read_back("best.yaml"), "# trial 1 of d: val_loss 0.125\n"));
     assert_non_null(strstr(read_back("best.yaml"), "learning_rate: 2\n"));
