@@ -6,17 +6,19 @@
 
 #include "options.h"
 
-// A row of that name, or one that it abbreviates.
-static bool is_option(const struct option_list *lists, size_t count, const char *name,
-                      size_t length) {
+// The row of that name, or one that it abbreviates; NULL: none.
+static const struct option_row *row_of(const struct option_list *lists, size_t count,
+                                       const char *name, size_t length) {
+    const struct option_row *found = NULL;
     for (size_t i = 0; i < count; i++) {
         for (size_t k = 0; k < lists[i].count; k++) {
-            if (strncmp(lists[i].rows[k].name, name, length) == 0) {
-                return true;
+            const struct option_row *row = &lists[i].rows[k];
+            if (strncmp(row->name, name, length) == 0 && (!found || !row->name[length])) {
+                found = row;
             }
         }
     }
-    return false;
+    return found;
 }
 
 static char *make_word(const char *name, size_t length, const char *value) {
@@ -43,7 +45,12 @@ bool options_keys_begin(struct options_keys *keys, const struct option_list *lis
         size_t length = is_long ? strcspn(name, "=") : 0;
         bool has_value = is_long && (name[length] == '=' ||
                                      (i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0));
-        if (!has_value || length == 0 || is_option(lists, count, name, length)) {
+        const struct option_row *row = length > 0 ? row_of(lists, count, name, length) : NULL;
+        if (row && row->read && name[length] != '=' && i + 1 < argc) {
+            // Its value is no key, whatever it looks like: options_parse() judges it.
+            keys->argv[keys->argc++] = argv[i++];
+        }
+        if (!has_value || length == 0 || row) {
             keys->argv[keys->argc++] = argv[i];
             continue;
         }

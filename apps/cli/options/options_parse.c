@@ -147,6 +147,56 @@ static int say_mistake(const struct parser *p, char **argv) {
     return COMMAND_USAGE;
 }
 
+// The row that a word names, in full or cut short; NULL: none, or more than one. Of letters in one
+// word the last, where that takes the next word as its value.
+static const struct slot *slot_of(const struct parser *p, const char *word) {
+    const struct slot *found = NULL;
+    if (word[0] != '-' || word[1] == '\0') {
+        return NULL;
+    }
+    bool brief = word[1] != '-';
+    const char *name = word + 2;
+    size_t length = strlen(name), matches = 0;
+    for (const char *c = word + 1; brief && *c && !(found && found->text); c++) {
+        found = NULL;
+        for (size_t i = 0; i < p->count; i++) {
+            const char *letter = p->slots[i].row->letter;
+            found = letter && *letter == *c ? &p->slots[i] : found;
+        }
+        if (!found || (found->text && c[1])) {
+            return NULL;
+        }
+    }
+    for (size_t i = 0; !brief && i < p->count; i++) {
+        if (strcmp(p->slots[i].name, name) == 0) {
+            return &p->slots[i];
+        }
+        if (strncmp(p->slots[i].name, name, length) == 0) {
+            found = &p->slots[i];
+            matches++;
+        }
+    }
+    return brief || matches == 1 ? found : NULL;
+}
+
+// A word that argtable takes as the value of the option before it, and that is none: it begins with
+// --, or has letters of options. NULL: there is none. Meant as a value it stands behind a =.
+static const char *taken_for_value(const struct parser *p, int argc, char **argv,
+                                   const char **option) {
+    for (int i = 1; i + 1 < argc && strcmp(argv[i], "--") != 0; i++) {
+        const struct slot *slot = slot_of(p, argv[i]);
+        const char *next = argv[i + 1];
+        if (slot && slot->text) {
+            if (strncmp(next, "--", 2) == 0 || slot_of(p, next)) {
+                *option = argv[i];
+                return next;
+            }
+            i++;
+        }
+    }
+    return NULL;
+}
+
 // The value of one row: from the command line, the environment, or the row itself.
 static bool fill(struct slot *slot, struct options *values) {
     const struct option_row *row = slot->row;
@@ -207,6 +257,7 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
         talk_error("out of memory");
         return COMMAND_INTERNAL;
     }
+    const char *option = NULL, *taken = taken_for_value(p, argc, argv, &option);
     int mistakes = arg_parse(argc, argv, p->table);
     for (size_t i = 0; i < p->count; i++) {
         // Asked for help, the other options do not matter, right or wrong.
@@ -219,6 +270,11 @@ static int parse(struct parser *p, int argc, char **argv, struct options *values
             }
             return COMMAND_OK;
         }
+    }
+    if (taken) {
+        talk_error("'%s' needs a value before '%s'; see `gpurt %s --help`", option, taken,
+                   p->desc->verb);
+        return COMMAND_USAGE;
     }
     if (mistakes) {
         return say_mistake(p, argv);

@@ -168,6 +168,19 @@ static void mistakes(void **state) {
     REFUSED("--backend 'cuda': known are auto vulkan opencl ref", "--backend", "cuda");
     REFUSED("--format 'xml': known are table md csv json jsonl", "--format", "xml");
     REFUSED("'--runs' needs a value; see `gpurt bench --help`", "--runs");
+    // An option is no value of another; behind a = it is one.
+    REFUSED("'--runs' needs a value before '--time'; see `gpurt bench --help`", "--runs", "--time",
+            "4");
+    REFUSED("'--ru' needs a value before '--'; see `gpurt bench --help`", "--ru", "--", "word");
+    REFUSED("'-vn' needs a value before '-q'; see `gpurt bench --help`", "-vn", "-q");
+    REFUSED("'--output' needs a value before '-vo'; see `gpurt bench --help`", "--output", "-vo",
+            "x");
+    REFUSED("--time '-1': a number above 0 and up to 1e+09 is wanted", "--time", "-1");
+    assert_int_equal(PARSE("--output", "-", "-n", "4", "--device=--x", "-v", "-o-q"), -1);
+    assert_string_equal(v.common.output, "-q");
+    assert_string_equal(v.common.device, "--x");
+    talk_set_level(0);
+    assert_int_equal(PARSE("--runs", "--help", "--help"), COMMAND_OK);
     REFUSED("no option '--rums'; did you mean '--runs'?", "--rums", "3");
     REFUSED("no option '--nothing-like-it'; see `gpurt bench --help`", "--nothing-like-it");
     REFUSED("no option '-x'; see `gpurt bench --help`", "-x");
@@ -217,6 +230,16 @@ static void keys_as_options(void **state) {
         assert_string_equal(keys.argv[i], want[i]);
     }
     assert_null(keys.argv[keys.argc]);
+    options_keys_end(&keys);
+    // What stands behind an option with a value stays as it is.
+    char *eaten[] = {"train", "--kinds", "--num-envs", "64", "--kinds=mlp", "--num-envs", "64"};
+    static const char *const left[] = {"train", "--kinds",     "--num-envs",
+                                       "64",    "--kinds=mlp", "num_envs=64"};
+    assert_true(options_keys_begin(&keys, lists, 1, 7, eaten));
+    assert_int_equal(keys.argc, 6);
+    for (int i = 0; i < keys.argc; i++) {
+        assert_string_equal(keys.argv[i], left[i]);
+    }
     options_keys_end(&keys);
 }
 
