@@ -93,6 +93,26 @@ said 'on ref:0'
 unset GPURT_DEVICE
 refuse 69 "there is ref:0" bench memory --backend ref --device vulkan:0
 refuse 64 "'--device' needs a value" bench memory --device ''
+# Where no driver is found the reference computes; whoever did not ask for it is told so, once.
+expect 0 data make regression --samples 40 --features 3 -o "$tmp/slow.h5"
+training=(supervised --data "$tmp/slow.h5" epochs=1 model=small "checkpoint_dir=$tmp/slow")
+reference='^gpurt: warning: no OpenCL or Vulkan driver.* was found: ref:0, .*.gpurt doctor. tells'
+bare() { VK_ICD_FILENAMES=/nonexistent VK_DRIVER_FILES=/nonexistent OCL_ICD_VENDORS=/nonexistent expect 0 "$@"; }
+for line in "train ${training[*]}" "eval --checkpoint $tmp/slow --data $tmp/slow.h5" \
+    "predict --checkpoint $tmp/slow --data $tmp/slow.h5 -o $tmp/slow.csv" \
+    "bench memory --size 4KiB --time 0.01 --samples 1" \
+    "bench memory --size 4KiB --time 0.01 --samples 1 --device cpu"; do
+    read -ra words <<<"$line"
+    bare "${words[@]}"
+    [ "$(grep -cE "$reference" "$tmp/err")" -eq 1 ] || wrong "gpurt $line: not said once that it is the reference"
+done
+told 'driver for the CPU was found'
+for word in ref ref:0 C\ ref; do
+    bare bench memory --size 4KiB --time 0.01 --samples 1 --device "$word"
+    [ ! -s "$tmp/err" ] || wrong "the reference was asked for by '$word', and yet there is a warning"
+done
+bare bench memory --size 4KiB --time 0.01 --samples 1 --backend ref
+[ ! -s "$tmp/err" ] || wrong "the reference was asked for, and yet there is a warning"
 refuse 64 "give its name too" profile --memory 24GiB
 refuse 66 "nowhere" doctor --root "$tmp/nowhere"
 

@@ -193,6 +193,21 @@ struct grt_dev_desc options_device_desc(const struct options *options) {
     };
 }
 
+// The C reference is for tests: somebody who did not ask for it has no driver, and may not know.
+static void warn_of_reference(const struct grt_dev_desc *desc, const struct grt_dev *dev) {
+    const char *device = desc->device ? desc->device : "";
+    bool cpu = strcmp(device, "cpu") == 0;
+    bool named = (*device && !cpu && strcmp(device, "auto") != 0) ||
+                 (desc->backend && strcmp(desc->backend, "ref") == 0);
+    const struct grt_dev_info *info = grt_dev_info(dev);
+    if (info->backend == GRT_BACKEND_REF && !named) {
+        grt_log(GRT_LOG_WARN,
+                "no OpenCL or Vulkan driver%s was found: %s, the reference in C, computes instead, "
+                "many times slower than PoCL on the same CPU; `gpurt doctor` tells what is missing",
+                cpu ? " for the CPU" : "", info->selector);
+    }
+}
+
 struct grt_dev *options_open_device(const struct options *options) {
     struct grt_dev_desc desc = options_device_desc(options);
     if (desc.device && devices_count(desc.device) > 1) {
@@ -203,6 +218,9 @@ struct grt_dev *options_open_device(const struct options *options) {
         return NULL;
     }
     struct grt_dev *dev = watch_check(options) ? grt_dev_create(&desc) : NULL;
+    if (dev) {
+        warn_of_reference(&desc, dev);
+    }
     if (dev && !watch_begin(options, dev)) {
         grt_dev_destroy(&dev);
     }
