@@ -439,6 +439,7 @@ struct grt_supervised *grt_supervised_create(const struct grt_supervised_desc *d
         !digest_data(run)) {
         goto undo_run;
     }
+    supervised_hint(run);
     if (desc->make) {
         run->task.learner.make = desc->make;
         run->task.learner.of = desc->of;

@@ -190,6 +190,11 @@ void supervised_check_keep(struct grt_supervised *s, uint32_t part,
 // evaluated all of its parts; then, whether any has not, or is gone.
 bool supervised_check_meet(struct grt_supervised *s, bool *stopped);
 
+// ---- supervised_hints.c ----
+
+// Says in a line what of the data was hardly meant: images whose channels come first.
+void supervised_hint(const struct grt_supervised *s);
+
 // Of samples that have weights: all 0 have no mean. False with the sentence.
 bool supervised_weighs(const struct grt_task *task, double weight);
 // What the sums of evaluations in the learner's state come to.
