@@ -98,12 +98,14 @@ static bool recall_good(const struct grt_dataset *data, const char *what) {
     return known != NULL;
 }
 
-static bool recall_classes(const struct grt_dataset *data, uint32_t *classes) {
+// The largest class number and the smallest.
+static bool recall_classes(struct grt_dataset *data, uint32_t *classes) {
     size_t size;
     uint32_t *known = recall(data, "classes", false, &size);
-    bool good = known && size == sizeof *known && (*classes == 0 || *known < *classes);
-    if (good && *classes == 0) {
-        *classes = *known + 1;
+    bool good = known && size == 2 * sizeof *known && (*classes == 0 || *known < *classes);
+    if (good) {
+        *classes = *classes > 0 ? *classes : known[0] + 1;
+        data->info.least_class = known[1];
     }
     free(known);
     return good;
@@ -174,7 +176,9 @@ static void take(struct grt_dataset *data, const struct grt_scan_desc *scan, boo
         frexpf(found->most_weight, &data->weight_exponent);
     }
     if (scan->classes) {
-        keep(data, "classes", false, &found->most_class, sizeof found->most_class);
+        const uint32_t both[2] = {found->most_class, found->least_class};
+        keep(data, "classes", false, both, sizeof both);
+        data->info.least_class = found->least_class;
         *classes = *classes > 0 ? *classes : found->most_class + 1;
     }
     if (scan->moments) {

@@ -40,7 +40,7 @@ struct scan {
 // ---- findings ----
 
 static bool findings_init(struct grt_findings *f, uint32_t features) {
-    *f = (struct grt_findings){0};
+    *f = (struct grt_findings){.least_class = UINT32_MAX};
     f->mean = features > 0 ? calloc(2 * (size_t)features, sizeof *f->mean) : NULL;
     f->square = f->mean ? f->mean + features : NULL;
     return features == 0 || f->mean;
@@ -88,6 +88,7 @@ static bool join(struct scan *s, const struct grt_findings *part, struct grt_fau
         good = drop(all, part->dropped[i], fault);
     }
     all->most_class = part->most_class > all->most_class ? part->most_class : all->most_class;
+    all->least_class = part->least_class < all->least_class ? part->least_class : all->least_class;
     all->most_weight = fmaxf(part->most_weight, all->most_weight);
     if (s->desc->moments) {
         join_moments(all, part, s->data->info.features);
@@ -201,6 +202,7 @@ static bool see_block(const struct scan *s, struct grt_reader *reader, uint64_t 
     for (uint32_t i = 0; s->desc->classes && y && i < count; i++) {
         uint32_t of_row = y[i * (uint64_t)s->data->info.y_width];
         part->most_class = of_row > part->most_class ? of_row : part->most_class;
+        part->least_class = of_row < part->least_class ? of_row : part->least_class;
     }
     if (!s->desc->moments || !x || !wide || !part->mean) {
         return true;

@@ -11,7 +11,7 @@ struct grt_scan_desc {
     bool drop;         // or their rows listed;
     bool shares;       // targets outside 0 to 1 are refused
     bool weights;      // so are sample weights that are negative or not finite
-    bool classes;      // the largest class number is wanted
+    bool classes;      // the largest and the smallest class number are wanted
     bool moments;      // mean and deviation of the features of rows that are trained on
     uint32_t threads;  // 0: one for each processor, at most 16
     grt_dataset_watch_fn *watch;
@@ -21,7 +21,7 @@ struct grt_scan_desc {
 struct grt_findings {
     uint64_t *dropped;  // rows, ascending
     uint64_t dropped_count, capacity;
-    uint32_t most_class;
+    uint32_t most_class, least_class;
     float most_weight;
     double *mean, *square;  // [features]; square: sum of squares about the mean
     uint64_t points;        // that these are of

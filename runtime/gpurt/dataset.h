@@ -127,6 +127,7 @@ struct grt_dataset_info {
     uint32_t x_width;       // floats of a row's x: features, or points times features
     uint32_t y_width;       // words of a row's y; 0 without targets
     uint32_t classes;       // y is one u32 below this; 0: y is f32
+    uint32_t least_class;   // the smallest in the file; 0 also where nobody looked
     uint32_t target_widths[GRT_DATA_MAX_ARRAYS];  // words of each target
     uint32_t weighted;     // 1: the last word of y is the sample's weight, f32, scaled by a power
                            // of two that brings the file's largest below 1; else 0

@@ -94,12 +94,13 @@ def make_data():
         f["gray"] = x[..., :1].astype("f4") / 255
         f.attrs["classes"] = np.int64(4)
         f.attrs["class_names"] = "red\ngreen\nblue\nlow"
-    with h5py.File("o.h5", "w") as f:  # images with their channels first or hardly any rows
+    with h5py.File("o.h5", "w") as f:  # images with their channels first or hardly any rows, and classes that were not meant
         f["x"] = np.round(40 * mixed(26, 3, 8, 8, seed=6) + 90).astype("u1")
         f["gray"] = mixed(26, 1, 5, 5, seed=7).astype("f4")
         f["low"], f["maps"] = mixed(26, 2, 8, 8, seed=7).astype("f4"), mixed(26, 4, 4, 8, seed=7).astype("f4")
         f["flat"] = mixed(26, 3, 8, 4, seed=7).astype("f4")
-        f["y"] = np.arange(26) % 3
+        f["y"], f["from1"], f["from3"] = np.arange(26) % 3, 1 + np.arange(26) % 2, 3 + np.arange(26) % 2
+        f["zeros"], f["fives"] = np.zeros(26, "u1"), np.full(26, 5, "i2")
     with h5py.File("p.h5", "w") as f:  # sets of points
         x = mixed(31, 5, 3, seed=7)
         f["x"], f["y"] = x.astype("f4"), x.max(1)[:, :1].astype("f4")

@@ -24,8 +24,28 @@ static void hint_images(const struct grt_task *task) {
     }
 }
 
+static void hint_classes(const struct grt_task *task) {
+    const struct grt_config *c = &task->config;
+    uint32_t classes = task->info.classes, least = task->info.least_class;
+    const char *name = c->targets.count > 0   ? c->targets.values[0]
+                       : task->source.columns ? "the last column"
+                                              : "y";
+    if (classes > 0 && least + 1 == classes) {
+        grt_log(GRT_LOG_WARN,
+                "%s: all samples of '%s' are of class %u: there is nothing to tell apart, and an "
+                "accuracy of 100 %% says nothing; targets=NAME names other classes",
+                c->data, name, least);
+    } else if (classes > 0 && least > 0) {
+        grt_log(GRT_LOG_WARN,
+                "%s: no sample is of class 0: '%s' holds %u to %u, and classes are numbered from "
+                "0; unless that is meant, subtract %u",
+                c->data, name, least, classes - 1, least);
+    }
+}
+
 void supervised_hint(const struct grt_supervised *s) {
     if (grt_comm_rank(s->desc.comm) == 0) {
         hint_images(&s->task);
+        hint_classes(&s->task);
     }
 }

@@ -192,7 +192,8 @@ bool supervised_check_meet(struct grt_supervised *s, bool *stopped);
 
 // ---- supervised_hints.c ----
 
-// Says in a line what of the data was hardly meant: images whose channels come first.
+// Says in a line each what of the data was hardly meant: images whose channels come first, and
+// classes of which one is empty or the only one.
 void supervised_hint(const struct grt_supervised *s);
 
 // Of samples that have weights: all 0 have no mean. False with the sentence.

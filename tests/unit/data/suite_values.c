@@ -99,7 +99,7 @@ static void classes_of_every_type(void **state) {
         {H5T_STD_U32LE, 70000, false}, {H5T_STD_I64BE, 70000, true},
     };
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
-        double labels[4] = {0, types[t].most, 1, types[t].most - 1};
+        double labels[4] = {3, types[t].most, 2, types[t].most - 1};
         struct data_kit_set y = {.name = "y", .type = types[t].type, .shape = {4}, .data = labels};
         const char *path = data_kit_path("most.h5");
         data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {4, 2}});
@@ -109,6 +109,7 @@ static void classes_of_every_type(void **state) {
         void *got;
         assert_non_null(data);
         assert_int_equal(grt_dataset_info(data).classes, types[t].most + 1);
+        assert_int_equal(grt_dataset_info(data).least_class, 2);
         free(data_kit_rows(data, &got));
         for (int i = 0; i < 4; i++) {
             assert_int_equal(((const uint32_t *)got)[i], (uint32_t)labels[i]);
