@@ -235,6 +235,13 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
         (unsigned long long)c->batch_size, (unsigned long long)c->accumulate, info.step_rows, micro,
         micro == 1 ? "" : "es", (unsigned long long)info.steps_per_epoch,
         (unsigned long long)info.steps);
+    if (info.step_rows > info.epoch_rows) {
+        bool scaled = strcmp(c->lr_rule, "none") != 0;
+        talk_line("batch       a step has %llu samples, as there are no more to train on; memory%s "
+                  "planned for %u",
+                  (unsigned long long)info.epoch_rows, scaled ? " and learning rate are" : " is",
+                  info.step_rows);
+    }
     explain_pairs(&info);
     char groups[48] = "";
     if (info.learner.optim.group_count > 0) {
