@@ -97,20 +97,28 @@ struct grt_dev *train_config_device(const struct train_config *values) {
     return dev;
 }
 
-struct grt_archive *train_config_model(const struct train_config *values) {
+bool train_config_is_folder(const char *path) {
     struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+struct grt_archive *train_config_load(const char *path) {
     char best[4200];
-    if (stat(values->checkpoint, &info) != 0 || !S_ISDIR(info.st_mode)) {
-        struct grt_archive *archive = grt_model_load(values->checkpoint);
-        if (!archive && grt_last_status() == GRT_NO_INPUT) {
-            talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
-                       "that `gpurt train supervised` wrote");
-        }
-        return archive;
+    if (!train_config_is_folder(path)) {
+        return grt_model_load(path);
     }
-    snprintf(best, sizeof best, "%.4096s/best.h5", values->checkpoint);
-    return access(best, F_OK) == 0 ? grt_checkpoint_load(best)
-                                   : grt_checkpoint_newest(values->checkpoint);
+    snprintf(best, sizeof best, "%.4096s/best.h5", path);
+    return access(best, F_OK) == 0 ? grt_checkpoint_load(best) : grt_checkpoint_newest(path);
+}
+
+struct grt_archive *train_config_model(const struct train_config *values) {
+    struct grt_archive *archive = train_config_load(values->checkpoint);
+    if (!archive && grt_last_status() == GRT_NO_INPUT &&
+        !train_config_is_folder(values->checkpoint)) {
+        talk_error("the trained network is named with --checkpoint PATH, a file or a folder "
+                   "that `gpurt train supervised` wrote");
+    }
+    return archive;
 }
 
 int train_config_open(const struct train_config *values, const char *output,
@@ -136,7 +144,8 @@ int train_config_main(const struct train_config_verb *verb, int argc, char **arg
     }
     if (code < 0) {
         size_t first = verb->config_word && count > 0 && !strchr(words[0], '=') && !values->config;
-        bool model = first && grt_model_form(words[0]) != GRT_MODEL_UNKNOWN;
+        bool model = first && (grt_model_form(words[0]) != GRT_MODEL_UNKNOWN ||
+                               train_config_is_folder(words[0]));
         if (first) {
             *(model ? &values->checkpoint : &values->config) = words[0];
         }

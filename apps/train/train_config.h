@@ -45,7 +45,11 @@ void train_key_values(const struct grt_config_key_info *info, char text[128]);
 const char *train_key_fallback(enum grt_config_key key, enum grt_config_scope scope);
 // Defaults of `gpurt train simclr`, where the keys are not given.
 bool train_simclr_settings(struct grt_config *settings);
-// The trained model that --checkpoint names: a file, or a folder's best or newest.
+bool train_config_is_folder(const char *path);
+// A trained model: a file's, or of a folder of checkpoints the best or the newest. NULL with the
+// sentence.
+struct grt_archive *train_config_load(const char *path);
+// The one that --checkpoint names.
 struct grt_archive *train_config_model(const struct train_config *values);
 // The model and the device of a verb that writes `output` (may be NULL). Returns an exit code, the
 // mistake said; both are the caller's to destroy, also then.

@@ -9,6 +9,7 @@
 #include "cli/options/options.h"
 #include "cli/talk.h"
 #include "gpurt/onnx.h"
+#include "train/train_config.h"
 
 struct convert {
     struct options common;  // first: see options.h
@@ -28,8 +29,9 @@ static const struct option_row convert_options[] = {
      .at = offsetof(struct convert, embeddings)},
 };
 
-static enum grt_model_form form_of(const char *path) {
-    enum grt_model_form form = grt_model_form(path);
+static enum grt_model_form form_of(const char *path, bool read) {
+    enum grt_model_form form =
+        read && train_config_is_folder(path) ? GRT_MODEL_CHECKPOINT : grt_model_form(path);
     if (form == GRT_MODEL_UNKNOWN) {
         talk_error("'%s': the name must end in .h5, .safetensors or .onnx", path);
     }
@@ -73,8 +75,8 @@ static int check(const struct convert *c, enum grt_model_form from, enum grt_mod
 }
 
 static int run(const struct convert *c, const char *in, const char *out) {
-    enum grt_model_form from = form_of(in);
-    enum grt_model_form to = from != GRT_MODEL_UNKNOWN ? form_of(out) : GRT_MODEL_UNKNOWN;
+    enum grt_model_form from = form_of(in, true);
+    enum grt_model_form to = from != GRT_MODEL_UNKNOWN ? form_of(out, false) : GRT_MODEL_UNKNOWN;
     if (to == GRT_MODEL_UNKNOWN) {
         return COMMAND_USAGE;
     }
@@ -84,7 +86,7 @@ static int run(const struct convert *c, const char *in, const char *out) {
         return code;
     }
     uint32_t left = 0;
-    struct grt_archive *archive = grt_model_load(in);
+    struct grt_archive *archive = train_config_load(in);
     bool empty = archive && !holds_model(archive);
     if (archive && !empty && to == GRT_MODEL_ONNX) {
         code = write_onnx(c, archive, out);
@@ -120,7 +122,7 @@ int cmd_convert(int argc, char **argv) {
         .words = "IN OUT",
         .about =
             "Turns a checkpoint (.h5), a safetensors file and an ONNX file (.onnx) into each "
-            "other.\n"
+            "other. Of a folder of checkpoints the best is taken.\n"
             "\n"
             "safetensors: tensors have PyTorch's names, layers.0.weight, of PPO "
             "actor.layers.0.weight\n"

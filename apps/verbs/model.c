@@ -188,12 +188,12 @@ int cmd_model(int argc, char **argv) {
     const struct train_config_verb verb = {
         .options =
             {.verb = "model",
-             .words = "[CONFIG|FILE] [KEY=VALUE...]",
+             .words = "[CONFIG|FILE|DIR] [KEY=VALUE...]",
              .about =
-                 "The network of a config, or of a file .h5, .safetensors or .onnx, layer by "
-                 "layer: "
-                 "shapes, parameters,\noperations of a forward pass and bytes of activations for "
-                 "one sample; and the largest batch that fits\nthe device.\n",
+                 "The network of a config, of a file .h5, .safetensors or .onnx, or of a folder of "
+                 "checkpoints,\nlayer by layer: shapes, parameters, operations of a forward pass "
+                 "and bytes of activations for\none sample; and the largest batch that fits the "
+                 "device.\n",
              .lists = lists,
              .list_count = sizeof lists / sizeof *lists},
         .size = sizeof(struct model),
