@@ -67,7 +67,7 @@ static const struct option_row eval_options[] = {
     X(ACCURACY, "accuracy", "accuracy", NULL, SHARE, 2, 0)                                         \
     X(RATE, "samples_per_s", "", "samples/s", NUMBER, 0, 0)                                        \
     X(TOP5, "top5", "top-5", NULL, SHARE, 2, 0)                                                    \
-    X(BASELINE, "baseline", "baseline", NULL, SHARE, 2, 0)                                         \
+    X(FREQUENT, "most_frequent", "most frequent here", NULL, SHARE, 2, 0)                          \
     X(MAE, "mae", "MAE", NULL, NUMBER, 6, 10)                                                      \
     X(R2, "r2", "R2", NULL, NUMBER, 6, 10)                                                         \
     X(F1, "f1", "F1", NULL, NUMBER, 6, 10)                                                         \
@@ -199,9 +199,9 @@ static int print(struct eval *e, struct grt_dev *dev, const struct grt_evaluatio
         }
     }
     if (classified) {
-        cells[EVAL_BASELINE] = TABLE_CELL(.number = classified->baseline);
+        cells[EVAL_FREQUENT] = TABLE_CELL(.number = classified->baseline);
     } else {
-        shown &= ~(1ull << EVAL_BASELINE);
+        shown &= ~(1ull << EVAL_FREQUENT);
     }
     set_scores(scores, cells, &shown);
     if (result->seconds > 0) {

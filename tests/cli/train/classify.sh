@@ -96,7 +96,7 @@ rows, row = head["confusion"], head["rows"][0]
 assert head["class_names"] == ["disc", "square", "triangle", "plus"], head["class_names"]
 assert sum(map(sum, rows)) == row["samples"] == 400
 assert abs(sum(rows[i][i] for i in range(4)) / 400 - row["accuracy"]) < 1e-6
-assert abs(max(map(sum, rows)) / 400 - row["baseline"]) < 1e-6
+assert abs(max(map(sum, rows)) / 400 - row["most_frequent"]) < 1e-6
 text = open(sys.argv[2]).read()
 xml.dom.minidom.parseString(text)
 wrong = 400 - sum(rows[i][i] for i in range(4))

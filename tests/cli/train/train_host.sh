@@ -69,7 +69,7 @@ expect 0 predict --data d.h5 --checkpoint whole -o p.h5
 expect 0 convert whole/best.h5 model.safetensors
 expect 0 convert model.safetensors back.h5
 expect 0 eval --data d.h5 --checkpoint whole --scores --format csv
-[ "$(head -n 1 out)" = samples,loss,accuracy,samples_per_s,top5,baseline,mae,r2,f1,auc ] || wrong "--scores: its columns"
+[ "$(head -n 1 out)" = samples,loss,accuracy,samples_per_s,top5,most_frequent,mae,r2,f1,auc ] || wrong "--scores: its columns"
 expect 0 convert --all "whole/$last" all.safetensors
 mkdir again && expect 0 convert all.safetensors "again/$last"
 expect 0 "${base[@]}" checkpoint_dir=again epochs=4 --resume

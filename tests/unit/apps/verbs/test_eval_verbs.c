@@ -186,8 +186,9 @@ static void numbers(void **state) {
     NUMBER(0, "samples", 40);
     NUMBER(0, "loss", 0.5);
     NUMBER(0, "samples_per_s", 20);
-    static const char *const others[] = {"accuracy", "top5",   "baseline", "mae",    "r2",    "f1",
-                                         "auc",      "loss_1", "loss_2",   "loss_3", "loss_4"};
+    static const char *const others[] = {"accuracy", "top5",   "most_frequent", "mae",
+                                         "r2",       "f1",     "auc",           "loss_1",
+                                         "loss_2",   "loss_3", "loss_4"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         has(others[i], false);
     }
@@ -222,7 +223,7 @@ static void classes(void **state) {
     m.scores = (struct grt_scores){.classes = 4, .mae = 9, .r2 = 9, .f1 = 0.5, .auc = 0.875};
     assert_int_equal(made_run(cmd_eval, EVAL " --scores"), 0);
     NUMBER(0, "accuracy", 0.75);
-    NUMBER(0, "baseline", 0.4);
+    NUMBER(0, "most_frequent", 0.4);
     NUMBER(0, "f1", 0.5);
     NUMBER(0, "auc", 0.875);
     has("mae", false);
