@@ -544,7 +544,8 @@ static const char about[] =
     "no card was measured twice that, a guess), and whatever it is that bounds the work. The "
     "error\n"
     "is said for each suite, with what was left out to find it.\n"
-    "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`.\n"
+    "With --format json or jsonl rows are those of `gpurt bench`, for `gpurt report`. In json a\n"
+    "card, suite and API is an object of its own, one behind the other; jsonl has them by lines.\n"
     "--scaling goes on to many GPUs: what they exchange, and how much of their time is left.\n";
 
 int cmd_estimate(int argc, char **argv) {

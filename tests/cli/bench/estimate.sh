@@ -124,6 +124,7 @@ expect 0 estimate --card h200
 suites=$(sed -n 's/^\([a-z0-9-]*\) by [a-z]*: error on .*/\1/p' err | sort -u)
 [ "$(wc -w <<<"$suites")" -eq 8 ] || wrong "suites: $suites"
 expect 0 estimate --help
+said 'is an object of its own, one behind the other; jsonl has them by lines'
 for suite in $suites; do said "--suite LIST .*[ ,]$suite,"; done
 
 # The error and what was left out are said with every suite.
