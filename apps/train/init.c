@@ -155,9 +155,24 @@ static const struct grt_array_info *find_target(const struct grt_file_info *file
     return single;
 }
 
-static bool append(char *list, size_t size, const char *name) {
-    size_t used = strlen(list);
-    return (size_t)snprintf(list + used, size - used, "%s%s", used ? "," : "", name) < size - used;
+#define LIST_SIZE ((size_t)GRT_CONFIG_NAMES * GRT_CONFIG_NAME)
+
+// A name more in a list as YAML has it, in quotes: `["a", "b, c"]`.
+static bool append(char list[LIST_SIZE], const char *name) {
+    size_t used = strlen(list), length = strlen(name);
+    if (used + 2 * length + sizeof "[\"\", ]" > LIST_SIZE) {
+        return false;
+    }
+    char *to = list + (used ? used - 1 : 0);  // in place of the bracket
+    to = stpcpy(to, used ? ", \"" : "[\"");
+    for (; *name; name++) {
+        if (*name == '"' || *name == '\\') {
+            *to++ = '\\';
+        }
+        *to++ = *name;
+    }
+    memcpy(to, "\"]", sizeof "\"]");
+    return true;
 }
 
 static bool is_in(const struct grt_config_names *names, const char *name) {
@@ -185,7 +200,7 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
     const char *ending = strrchr(init->data, '.');
     bool nameless = ending && strcmp(ending, ".npy") == 0;
     bool alone = strcmp(init->kind->name, "simclr") == 0;
-    char inputs[GRT_CONFIG_TEXT_SIZE] = "";
+    char inputs[LIST_SIZE] = "", aims[LIST_SIZE] = "";
     uint32_t count = 0;
     for (uint32_t i = 0; i < file->count; i++) {
         const struct grt_array_info *array = sample_array(file, i);
@@ -202,7 +217,7 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
         } else if (input && count < GRT_DATA_MAX_ARRAYS) {
             *first = *first ? *first : array;
             count++;
-            if (!append(inputs, sizeof inputs, name_of(array))) {
+            if (!append(inputs, name_of(array))) {
                 talk_error("%s: the names of its data sets are too long", init->data);
                 return COMMAND_DATA;
             }
@@ -210,8 +225,20 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
     }
     bool missing = *first ? aimed : given;  // what is wanted was named
     if (missing && (!*first || (!alone && !target))) {
+        const char *wanted = *first ? init->targets : init->inputs;
+        bool comma = false;
+        for (uint32_t i = 0; i < file->count; i++) {
+            const struct grt_array_info *array = sample_array(file, i);
+            comma = comma || (array && strchr(wanted, ',') && strcmp(name_of(array), wanted) == 0);
+        }
+        if (comma) {
+            talk_error("'%s' is read as several names: one with a comma stands in quotes and "
+                       "brackets, --%s '[\"%s\"]'",
+                       wanted, *first ? "targets" : "inputs", wanted);
+            return COMMAND_DATA;
+        }
         talk_error("%s has no data set '%s'; `gpurt data info %s` lists what it has", init->data,
-                   *first ? init->targets : init->inputs, init->data);
+                   wanted, init->data);
         return COMMAND_DATA;
     }
     if (!*first || (!alone && !target)) {
@@ -230,7 +257,9 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
                 (given || nameless || set(init, GRT_CONFIG_INPUTS, inputs));
     bool looks = classes && strcmp(init->kind->name, "supervised") == 0;  // how many there are
     if (!alone) {
-        good = good && (aimed || nameless || set(init, GRT_CONFIG_TARGETS, name_of(target))) &&
+        good = good &&
+               (aimed || nameless ||
+                (append(aims, name_of(target)) && set(init, GRT_CONFIG_TARGETS, aims))) &&
                set(init, GRT_CONFIG_LOSS,
                    looks     ? "auto"
                    : classes ? "cross_entropy"
@@ -241,15 +270,14 @@ static int choose_arrays(struct init *init, const struct grt_file_info *file, bo
 
 // Of a table the columns by their names, of which `lines` has one each.
 static bool set_columns(struct init *init, enum grt_config_key key, const char *lines) {
-    char list[GRT_CONFIG_TEXT_SIZE] = "";
+    char list[LIST_SIZE] = "";
     for (const char *at = lines; *at;) {
         char name[GRT_CONFIG_TEXT_SIZE];
         size_t length = strcspn(at, "\n");
         snprintf(name, sizeof name, "%.*s", (int)length, at);
-        if (length >= sizeof name || strchr(name, ',') || !append(list, sizeof list, name)) {
-            talk_error("%s: the names of its columns are too long, or have a comma: write `%s` by "
-                       "hand",
-                       init->data, grt_config_key_info(key)->name);
+        if (length >= sizeof name || !append(list, name)) {
+            talk_error("%s: the names of its columns are too long: write `%s` by hand", init->data,
+                       grt_config_key_info(key)->name);
             return false;
         }
         at += length + (at[length] == '\n');

@@ -219,7 +219,26 @@ static bool read_entries(const struct grt_config_key_info *info, void *field,
     return true;
 }
 
-// "128, 256" or "[128, 256]": a list as one text, cut at commas.
+// In quotes, as YAML has it: makes the text of it, and leaves *at behind the last quote. NULL: it
+// has none.
+static char *unquote(char **at) {
+    char quote = **at, *entry = *at + 1, *to = entry;
+    for (char *from = entry; *from; from++) {
+        bool doubled = quote == '\'' && from[0] == quote && from[1] == quote;
+        bool escaped = quote == '"' && from[0] == '\\' && (from[1] == quote || from[1] == '\\');
+        if (*from == quote && !doubled) {
+            *at = from + 1;
+            *to = '\0';
+            return entry;
+        }
+        from += doubled || escaped;
+        *to++ = *from;
+    }
+    return NULL;
+}
+
+// "128, 256" or "[128, 256]": a list as one text, cut at commas. In brackets a name may stand in
+// quotes, commas and all: ["one, two", three].
 static bool read_split(const struct grt_config_key_info *info, void *field, const char *text,
                        char *why) {
     char copy[GRT_CONFIG_NAMES * GRT_CONFIG_NAME];
@@ -231,11 +250,28 @@ static bool read_split(const struct grt_config_key_info *info, void *field, cons
     memcpy(copy, text, strlen(text) + 1);
     char *at = copy + strspn(copy, " ");
     size_t length = strlen(at);
+    bool quotes = false;
     if (length >= 2 && at[0] == '[' && at[length - 1] == ']') {
         at[length - 1] = '\0';
         at++;
+        quotes = info->type == GRT_CONFIG_IS_NAMES;
     }
     while (count <= GRT_CONFIG_NUMBERS) {
+        char *first = at + strspn(at, " ");
+        if (quotes && (*first == '"' || *first == '\'')) {
+            char quote = *first;
+            texts[count] = unquote(&first);
+            first += texts[count] ? strspn(first, " ") : 0;
+            if (!texts[count++] || (*first && *first != ',')) {
+                return WHY("%s: a name that begins with %c ends with it, and a comma is behind it",
+                           info->name, quote);
+            }
+            if (!*first) {
+                break;
+            }
+            at = first + 1;
+            continue;
+        }
         size_t size = strcspn(at, ",");
         bool more = at[size] == ',';
         at[size] = '\0';

@@ -72,6 +72,9 @@ for name, deviation in ("wide", 3), ("narrow", 0.3), ("usual", 1.2):
     numbers = (numbers - numbers.mean(0)) / numbers.std(0) * [1, deviation]
     with h5py.File(name + ".h5", "w") as f:
         f["x"], f["y"] = numbers.astype("f4"), numbers[:, :1].astype("f4")
+with h5py.File("odd.h5", "w") as f:
+    for name in ("a=b", " [b", 'q"u\\o: #', "ziel,1"):
+        f[name] = rng.normal(size=(50, 1 if name[0] == "z" else 2)).astype("f4")
 with h5py.File("none.h5", "w") as f:
     f["x"] = rng.normal(size=(5, 2))
 EOF
@@ -84,7 +87,20 @@ has t.yaml targets '\["price"\]'
 has t.yaml loss mse
 expect 0 train supervised -c t.yaml "${ref[@]}" epochs=1 checkpoint_dir=tc
 sed '1s/rooms/"rooms, all"/' t.csv >comma.csv
-refuse 65 "have a comma" init supervised --data comma.csv -o comma.yaml "${ref[@]}"
+expect 0 init supervised --data comma.csv -o comma.yaml "${ref[@]}"
+has comma.yaml inputs '\["size", "rooms, all"\]'
+expect 0 train supervised -c comma.yaml "${ref[@]}" epochs=1 checkpoint_dir=tc
+# Names of data sets that YAML, or a list with commas, would take for something else.
+expect 0 init supervised --data odd.h5 -o odd.yaml "${ref[@]}"
+has odd.yaml inputs '\[" \[b", "a=b", "q\\"u\\\\o: #"\]'
+has odd.yaml targets '\["ziel,1"\]'
+expect 0 train supervised -c odd.yaml "${ref[@]}" epochs=1 checkpoint_dir=oc
+expect 0 eval --data odd.h5 --checkpoint oc "${ref[@]}"
+refuse 65 "--targets '[\"ziel,1\"]'" init supervised --data odd.h5 --inputs a=b --targets ziel,1 -o odd2.yaml "${ref[@]}"
+refuse 65 "has no data set 'ziel,2'" init supervised --data odd.h5 --inputs a=b --targets ziel,2 -o odd2.yaml "${ref[@]}"
+expect 0 init supervised --data odd.h5 --inputs a=b --targets '["ziel,1"]' -o odd2.yaml "${ref[@]}"
+has odd2.yaml inputs '\["a=b"\]'
+expect 0 train supervised --data odd.h5 --inputs a=b targets="['ziel,1']" "${ref[@]}" epochs=1 checkpoint_dir=oc
 expect 0 init supervised --data n.h5 -o n.yaml "${ref[@]}"
 has n.yaml inputs '\["height", "speed"\]'
 has n.yaml targets '\["label"\]'

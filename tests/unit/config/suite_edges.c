@@ -191,6 +191,22 @@ static void forms(void **state) {
     assert_string_equal(c.inputs.values[1], "b c");
     assert_string_equal(c.inputs.values[2], "d");
     refuses(GRT_CONFIG_INPUTS, "a,,b", "inputs: an empty name");
+    // In brackets names may be in quotes, as YAML has them.
+    assert_true(grt_config_set(&c, GRT_CONFIG_INPUTS,
+                               "[\"a, b\" , 'it''s, \"c\"',\"d\\\"\\\\\\e\", f\"g]"));
+    assert_int_equal(c.inputs.count, 4);
+    assert_string_equal(c.inputs.values[0], "a, b");
+    assert_string_equal(c.inputs.values[1], "it's, \"c\"");
+    assert_string_equal(c.inputs.values[2], "d\"\\\\e");
+    assert_string_equal(c.inputs.values[3], "f\"g");
+    assert_true(grt_config_set(&c, GRT_CONFIG_INPUTS, "\"a,b\""));  // without them they are letters
+    assert_int_equal(c.inputs.count, 2);
+    assert_string_equal(c.inputs.values[1], "b\"");
+    refuses(GRT_CONFIG_INPUTS, "[\"a, b]", "inputs: a name that begins with \" ends with it");
+    refuses(GRT_CONFIG_INPUTS, "['a' b]", "inputs: a name that begins with ' ends with it");
+    refuses(GRT_CONFIG_INPUTS, "[\"\"]", "inputs: an empty name");
+    refuses(GRT_CONFIG_INPUTS, "[\"a\",]", "inputs: an empty name");
+    refuses(GRT_CONFIG_HIDDEN, "[\"8\"]", "hidden wants");
     refuses(GRT_CONFIG_BATCH_SIZES, "4,5.5", "batch_sizes: 5.5 is not whole");
     refuses(GRT_CONFIG_BATCH_SIZES, "4,", "batch_sizes wants");
     // Devices, one or many.
