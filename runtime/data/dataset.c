@@ -310,7 +310,7 @@ static bool find_moments(struct grt_dataset *data, const struct grt_dataset_desc
 
 static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc *desc) {
     static const char *const x[] = {"x"}, *const y[] = {"y"};
-    const char *names[DATASET_ARRAYS];
+    const char *names[DATASET_ARRAYS], *keys[DATASET_ARRAYS];
     bool named = desc->input_count > 0, aimed = desc->target_count > 0;
     data->input_count = named ? desc->input_count : 1;
     data->target_count = desc->no_targets ? 0 : aimed ? desc->target_count : 1;
@@ -325,13 +325,18 @@ static bool open_arrays(struct grt_dataset *data, const struct grt_dataset_desc 
     if (desc->weights) {
         names[data->input_count + data->target_count++] = desc->weights;
     }
-    for (uint32_t i = 0; i < data->input_count + data->target_count; i++) {
+    uint32_t count = data->input_count + data->target_count;
+    for (uint32_t i = 0; i < count; i++) {
+        keys[i] = i < data->input_count              ? "inputs"
+                  : desc->weights && i == count - 1u ? "sample_weights"
+                                                     : "targets";
+    }
+    for (uint32_t i = 0; i < count; i++) {
         if (!names[i]) {
             return refuse("a name is NULL");
         }
     }
-    return grt_file_open(desc->path, data->path, names, data->input_count + data->target_count,
-                         &data->file, data->arrays);
+    return grt_file_open(desc->path, data->path, names, keys, count, &data->file, data->arrays);
 }
 
 // The type in which rows of arrays are kept.

@@ -72,9 +72,11 @@ struct grt_file {
 };
 
 // Opens the file and the arrays named, in their order; checks everything, allocates only their
-// lists of tiles. False with nothing left open and the sentence said.
-bool grt_file_open(const char *path, const char *shown, const char *const *names, uint32_t count,
-                   struct grt_file *file, struct grt_array *arrays);
+// lists of tiles. False with nothing left open and the sentence said, in which `keys` has the
+// settings that give these names; NULL where none do.
+bool grt_file_open(const char *path, const char *shown, const char *const *names,
+                   const char *const *keys, uint32_t count, struct grt_file *file,
+                   struct grt_array *arrays);
 void grt_file_close(struct grt_file *file, struct grt_array *arrays, uint32_t count);
 
 #endif

@@ -83,7 +83,7 @@ static void list_array(struct listing *list, const char *name) {
     snprintf(info->name, sizeof info->name, "%s", name);
     struct grt_array array;
     struct grt_fault fault = {0};
-    if (grt_inspect_array(list->id, list->file, name, &array, &fault)) {
+    if (grt_inspect_array(list->id, list->file, name, NULL, &array, &fault)) {
         describe(&array, info);
     } else {
         snprintf(info->problem, sizeof info->problem, "%.255s", fault.text);
@@ -98,19 +98,10 @@ static void list_array(struct listing *list, const char *name) {
     free(array.tiles);
 }
 
-// Whether a hard link leads to a data set, or to what cannot be opened, as one of a newer format;
-// opening a group or a type does no harm.
-static bool is_data_set(hid_t id, const char *name) {
-    hid_t object = H5Oopen(id, name, H5P_DEFAULT);
-    bool is = object < 0 || H5Iget_type(object) == H5I_DATASET;
-    H5Oclose(object);
-    return is;
-}
-
 static herr_t visit(hid_t group, const char *name, const H5L_info_t *link, void *context) {
     (void)group;
     struct listing *list = context;
-    if (link->type != H5L_TYPE_HARD || is_data_set(list->id, name)) {
+    if (link->type != H5L_TYPE_HARD || grt_inspect_is_set(list->id, name)) {
         list_array(list, name);
     }
     return list->no_memory || list->info->count >= MOST_ARRAYS;

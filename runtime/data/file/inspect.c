@@ -526,12 +526,11 @@ static bool find_bytes(hid_t set, hid_t creation, const struct grt_file *file,
                  (layout == H5D_CHUNKED ? find_chunks(set, creation, space, file, array, fault)
                                         : find_contiguous(set, file, array, fault));
     H5Sclose(space);
-    array->slab_bytes =
-        array->tile[1] * array->tile[2] * (known ? grt_element_size(array->element.type) : 0);
+    array->slab_bytes = array->tile[1] * array->tile[2] * grt_element_size(array->element.type);
     return found;
 }
 
-bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
+bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name, const char *key,
                        struct grt_array *array, struct grt_fault *fault) {
     *array = (struct grt_array){0};
     while (name[0] == '/') {
@@ -546,13 +545,8 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
     snprintf(array->name, sizeof array->name, "%s", name);
     hid_t set = H5Dopen2(id, name, H5P_DEFAULT);
     if (set < 0) {
-        unsigned major = 0, minor = 0, release = 0;
-        H5get_libversion(&major, &minor, &release);
-        return grt_fault(
-            fault, GRT_BAD_DATA,
-            "'%s' is not a data set that HDF5 %u.%u.%u can open; where a newer library "
-            "wrote it, let it write an older format (h5py: libver=('earliest', 'v110'))",
-            name, major, minor, release);
+        grt_inspect_refuse(id, name, key, fault);
+        return false;
     }
     hid_t creation = H5Dget_create_plist(set);
     bool found = creation >= 0 ? find_bytes(set, creation, file, array, fault)

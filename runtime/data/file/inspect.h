@@ -17,9 +17,18 @@
 bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault);
 // The library's id of that file; negative with the fault and nothing open.
 hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt_fault *fault);
-// Checks one data set and lists its tiles. The name need not begin with a slash.
-bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name,
+// Checks one data set and lists its tiles. The name need not begin with a slash; `key` is the setting
+// that gives it, or NULL.
+bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name, const char *key,
                        struct grt_array *array, struct grt_fault *fault);
+
+// ---- inspect_refuse.c ----
+
+// Whether a hard link leads to a data set, or to what cannot be opened, as one of a newer format;
+// opening a group or a type does no harm.
+bool grt_inspect_is_set(hid_t id, const char *name);
+// The fault of a name that is there and cannot be opened as a data set.
+void grt_inspect_refuse(hid_t id, const char *name, const char *key, struct grt_fault *fault);
 
 // ---- inspect_apart.c ----
 

@@ -67,7 +67,7 @@ bool grt_inspect_apart(struct grt_apart *apart, struct grt_fault *fault) {
 // ---- data sets ----
 
 struct opening {
-    const char *const *names;
+    const char *const *names, *const *keys;
     uint32_t count;
     struct grt_array *arrays;
 };
@@ -75,7 +75,8 @@ struct opening {
 static bool ask_arrays(struct grt_apart *apart, hid_t id, struct grt_fault *fault) {
     struct opening *o = apart->context;
     for (uint32_t i = 0; fault->status == GRT_OK && i < o->count; i++) {
-        grt_inspect_array(id, apart->file, o->names[i], &o->arrays[i], fault);
+        grt_inspect_array(id, apart->file, o->names[i], o->keys ? o->keys[i] : NULL, &o->arrays[i],
+                          fault);
     }
     return fault->status == GRT_OK;
 }
@@ -121,10 +122,11 @@ static bool hear_arrays(struct grt_apart *apart, const struct grt_child *child) 
     return heard;
 }
 
-bool grt_file_open(const char *path, const char *shown, const char *const *names, uint32_t count,
-                   struct grt_file *file, struct grt_array *arrays) {
+bool grt_file_open(const char *path, const char *shown, const char *const *names,
+                   const char *const *keys, uint32_t count, struct grt_file *file,
+                   struct grt_array *arrays) {
     struct grt_fault fault = {0};
-    struct opening opening = {names, count, arrays};
+    struct opening opening = {names, keys, count, arrays};
     memset(arrays, 0, count * sizeof *arrays);
     file->fd = -1;
     if (grt_inspect_apart(&(struct grt_apart){.path = path,

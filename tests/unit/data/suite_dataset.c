@@ -552,7 +552,7 @@ static void chunks_that_make_room(void **state) {
     struct grt_file file;
     struct grt_array array = {0};
     struct grt_fault fault = {0};
-    assert_true(grt_file_open(path, path, names, 1, &file, &array));
+    assert_true(grt_file_open(path, path, names, NULL, 1, &file, &array));
     assert_int_equal(grt_array_tiles(&array), CHUNKS);
     for (uint32_t kept = 1; kept <= CHUNKS; kept++) {
         struct grt_tiles *tiles = grt_tiles_create(&array, file.fd, kept);
@@ -583,7 +583,7 @@ static void chunks_that_make_room(void **state) {
     assert_true(H5Dwrite_chunk(set, H5P_DEFAULT, 0, (hsize_t[]){2 * HIGH, 0}, 4, "\1\2\3\4") >= 0);
     H5Dclose(set);
     H5Fclose(h5);
-    assert_true(grt_file_open(path, path, names, 1, &file, &array));
+    assert_true(grt_file_open(path, path, names, NULL, 1, &file, &array));
     struct grt_tiles *tiles = grt_tiles_create(&array, file.fd, 2);
     assert_non_null(tiles);
     for (uint64_t i = 0; i < 3 * CHUNKS; i++) {

@@ -93,7 +93,7 @@ static void links(void **state) {
         {"inner/loop/inner/loop/soft", "'/group' is an external link"},
         {"round", "leads nowhere"},
         {"dangling", "a link leads to '/nothing'"},
-        {"inner", "'inner' is not a data set"},
+        {"inner", "'inner' is a group without data sets; `gpurt data info` lists"},
         {"inner/nothing", "no data set 'inner/nothing'"},
         {"nothing", "no data set 'nothing'"},
         {"/", "without a name"},
@@ -119,6 +119,54 @@ static void links(void **state) {
         assert_non_null(strstr(info->arrays[i].problem, "link"));
     }
     grt_file_info_destroy(&info);
+}
+
+// A group in the place of a data set: what lies in it is named, with the setting that takes it.
+static void groups(void **state) {
+    (void)state;
+    const char *path = data_kit_path("groups.h5");
+    const struct data_kit_set sets[] = {
+        {.name = "x", .shape = {4, 2}}, {.name = "y", .shape = {4}}, {.name = "w", .shape = {4}}};
+    for (int i = 0; i < 3; i++) {
+        data_kit_write(path, i == 0, &sets[i]);
+    }
+    hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    hid_t one = H5Gcreate2(file, "one", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t two = H5Gcreate2(one, "two", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    hid_t many = H5Gcreate2(file, "many", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_hard(file, "x", two, "a", H5P_DEFAULT, H5P_DEFAULT);
+    H5Lcreate_soft("/x", one, "soft", H5P_DEFAULT, H5P_DEFAULT);
+    for (int i = 0; i < 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "s%d", i);
+        H5Lcreate_hard(file, "x", many, name, H5P_DEFAULT, H5P_DEFAULT);
+    }
+    H5Gclose(many);
+    H5Gclose(two);
+    H5Gclose(one);
+    H5Fclose(file);
+    const struct {
+        const char *input, *target, *weights, *says;
+    } rows[] = {
+        {"one", "y", NULL, "groups.h5: 'one' is a group; it holds one/two/a: inputs=one/two/a"},
+        {"/one/", "y", NULL, "groups.h5: 'one' is a group; it holds one/two/a: inputs=one/two/a"},
+        {"x", "one/two", NULL, "'one/two' is a group; it holds one/two/a: targets=one/two/a"},
+        {"x", "y", "one", "'one' is a group; it holds one/two/a: sample_weights=one/two/a"},
+        {"many", "y", NULL,
+         "'many' is a group; it holds many/s0, many/s1, many/s2 and 2 more: inputs=many/s0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        TEST_REFUSED(
+            grt_dataset_open(grt_dataset_desc(.path = path, .inputs = &rows[i].input,
+                                              .input_count = 1, .targets = &rows[i].target,
+                                              .target_count = 1, .weights = rows[i].weights)),
+            GRT_BAD_DATA, rows[i].says);
+    }
+    struct grt_dataset *data = grt_dataset_open(
+        grt_dataset_desc(.path = path, .inputs = (const char *const[]){"one/two/a"},
+                         .input_count = 1));
+    assert_non_null(data);
+    grt_dataset_close(&data);
 }
 
 static size_t keep_bytes(unsigned flags, size_t cd_count, const unsigned cd[], size_t bytes,
@@ -273,6 +321,7 @@ static const struct CMUnitTest cases[] = {
     DATA_CASE(external_storage),
     DATA_CASE(virtual_data_set),
     DATA_CASE(links),
+    DATA_CASE(groups),
     DATA_CASE(filters),
     DATA_CASE(types_and_shapes),
     DATA_CASE(never_written),
