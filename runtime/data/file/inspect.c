@@ -514,12 +514,12 @@ static bool find_bytes(hid_t set, hid_t creation, const struct grt_file *file,
     }
     hid_t type = H5Dget_type(set);
     bool known = type >= 0 && find_element(type, &array->element);
+    if (!known) {
+        grt_inspect_refuse_type(type, array->name, fault);
+    }
     H5Tclose(type);
     if (!known) {
-        return grt_fault(fault, GRT_BAD_DATA,
-                         "'%s' has elements of another type than f16, f32, f64, i8, i16, i32, i64, "
-                         "u8, u16, u32 and bool",
-                         array->name);
+        return false;
     }
     hid_t space = H5Dget_space(set);
     bool found = read_shape(space, array, fault) &&

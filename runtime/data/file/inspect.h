@@ -29,6 +29,8 @@ bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name, 
 bool grt_inspect_is_set(hid_t id, const char *name);
 // The fault of a name that is there and cannot be opened as a data set.
 void grt_inspect_refuse(hid_t id, const char *name, const char *key, struct grt_fault *fault);
+// The fault of a data set whose elements have a type that is none of ours.
+void grt_inspect_refuse_type(hid_t type, const char *name, struct grt_fault *fault);
 
 // ---- inspect_apart.c ----
 

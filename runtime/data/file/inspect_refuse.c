@@ -80,3 +80,57 @@ void grt_inspect_refuse(hid_t id, const char *name, const char *key, struct grt_
               "wrote it, let it write an older format (h5py: libver=('earliest', 'v110'))",
               name, major, minor, release);
 }
+
+// ---- types of elements ----
+
+// h5py's complex numbers: two floats called r and i.
+static bool is_complex(hid_t type) {
+    static const char *const names[] = {"r", "i"};
+    bool is = H5Tget_nmembers(type) == 2;
+    for (unsigned i = 0; is && i < 2; i++) {
+        char *name = H5Tget_member_name(type, i);
+        is = name && strcmp(name, names[i]) == 0 && H5Tget_member_class(type, i) == H5T_FLOAT;
+        H5free_memory(name);
+    }
+    return is;
+}
+
+static const struct type_words {
+    H5T_class_t class;
+    const char *has, *remedy;
+} known[] = {
+    {H5T_STRING, "strings", "store numbers instead, classes as 0, 1, 2 and so on"},
+    {H5T_COMPOUND, "records of several fields", "store each field as a data set"},
+    {H5T_ENUM, "names of an enumeration", "store their numbers as i32"},
+    {H5T_INTEGER, "whole numbers of an unusual form", "store them as i32 or i64"},
+    {H5T_FLOAT, "floating-point numbers of an unusual form", "store them as f32 or f64"},
+    {H5T_VLEN, "lists of any length", "fill them up to one length"},
+    {H5T_ARRAY, "arrays", "store them as further axes"},
+    {H5T_REFERENCE, "references", "name what they lead to"},
+};
+
+static struct type_words words_of(hid_t type) {
+    H5T_class_t class = H5Tget_class(type);
+    if (class == H5T_COMPOUND && is_complex(type)) {
+        return (struct type_words){class, "complex numbers",
+                                   "store real and imaginary parts as two columns"};
+    }
+    if (class == H5T_INTEGER &&
+        (H5Tequal(type, H5T_STD_U64LE) > 0 || H5Tequal(type, H5T_STD_U64BE) > 0)) {
+        return (struct type_words){class, "u64", "store them as i64"};
+    }
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (known[i].class == class) {
+            return known[i];
+        }
+    }
+    return (struct type_words){class, "elements that are no numbers", "store numbers"};
+}
+
+void grt_inspect_refuse_type(hid_t type, const char *name, struct grt_fault *fault) {
+    struct type_words words = words_of(type);
+    grt_fault(fault, GRT_BAD_DATA,
+              "'%s' has %s, and f16, f32, f64, i8, i16, i32, i64, u8, u16, u32 and bool can be "
+              "read: %s",
+              name, words.has, words.remedy);
+}
