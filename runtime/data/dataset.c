@@ -36,14 +36,14 @@ static bool check_desc(const struct grt_dataset_desc *desc) {
     if (!(desc->validation_split >= 0.0 && desc->validation_split < 1.0)) {
         return refuse("validation_split is not from 0 to below 1");
     }
-    if (desc->class_targets && desc->classes > 1u << 24) {
+    if (desc->class_targets && desc->classes > GRT_MOST_CLASSES) {
         return refuse("more than 16777216 classes");
     }
     if (desc->kinds && (desc->class_targets || desc->share_targets)) {
         return refuse("kinds of each target, and one of all");
     }
     for (uint32_t i = 0; desc->kinds && i < desc->target_count; i++) {
-        if (desc->kinds[i].classes > 1u << 24) {
+        if (desc->kinds[i].classes > GRT_MOST_CLASSES) {
             return refuse("more than 16777216 classes");
         }
     }

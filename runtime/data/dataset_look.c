@@ -14,7 +14,6 @@
 #include "dataset_scan.h"
 
 #define KEEP_FROM (1u << 20)  // bytes of a file: smaller ones are looked through in no time
-#define MOST_CLASSES (1u << 24)
 
 // ---- answers kept ----
 
@@ -223,7 +222,7 @@ bool grt_look_values(struct grt_dataset *data, const struct grt_dataset_desc *de
     }
     struct grt_findings found;
     // Any number that could be a class passes where it is not said how many there are.
-    data->info.classes = desc->class_targets ? (classes > 0 ? classes : MOST_CLASSES) : 0;
+    data->info.classes = desc->class_targets ? (classes > 0 ? classes : GRT_MOST_CLASSES) : 0;
     bool good = grt_scan(data, &scan, &found);
     if (good && scan.weights && !(found.most_weight > 0.0f)) {
         grt_findings_finish(&found);

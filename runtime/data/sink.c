@@ -3,6 +3,17 @@
 
 #include <string.h>
 
+static const char *class_remedy(const struct grt_sink *sink, int64_t bad) {
+    bool none = bad < 0 || sink->classes == GRT_MOST_CLASSES;  // whatever their number
+    if (sink->counted) {
+        return none ? ": number classes from 0, or learn them as numbers with mse"
+                    : ": cross_entropy(N) says how many";
+    }
+    return none
+               ? ": number classes from 0, or `gpurt train supervised` with loss=mse learns numbers"
+               : "";
+}
+
 // `feature`: of the array, that the numbers begin with.
 static bool convert(const struct grt_sink *sink, uint64_t row, uint64_t feature, void *out,
                     const unsigned char *in, uint64_t count, struct grt_fault *fault) {
@@ -28,7 +39,7 @@ static bool convert(const struct grt_sink *sink, uint64_t row, uint64_t feature,
     return grt_element_to_class(type, out, in, count, sink->classes, &bad) == count ||
            grt_fault(fault, GRT_BAD_DATA, "row %llu of '%s' has class %lld; classes are 0 to %u%s",
                      (unsigned long long)row, sink->array->name, (long long)bad, sink->classes - 1,
-                     sink->counted ? ": cross_entropy(N) says how many" : "");
+                     class_remedy(sink, bad));
 }
 
 bool grt_sink_straight(const struct grt_sink *sink) {

@@ -57,6 +57,7 @@ void grt_element_to_f64(enum grt_element_type type, double *out, const void *in,
 // as it is in the file stays infinite.
 void grt_element_normalise(enum grt_element_type type, float *out, const void *in, size_t count,
                            const struct grt_norm *norm, size_t first);
+#define GRT_MOST_CLASSES (1u << 24)
 // Integer types. Returns how many there were before the first that is negative or not below
 // `classes`, which is left in *bad; count when all are good.
 size_t grt_element_to_class(enum grt_element_type type, uint32_t *out, const void *in, size_t count,

@@ -52,14 +52,25 @@ static void classes_are_whole_numbers(void **state) {
         grt_loader_destroy(&loader);
         grt_dataset_close(&data);
     }
-    labels[5] = -1;
-    const char *path = data_kit_path("negative.h5");
-    data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
-    data_kit_write(
-        path, false,
-        &(struct data_kit_set){.name = "y", .type = H5T_STD_I32LE, .shape = {30}, .data = labels});
-    TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
-                 GRT_BAD_DATA, "row 5 of 'y' has class -1");
+    // What is no class whatever their number, and what one of ten is not.
+    static const struct {
+        double label;
+        const char *says;
+    } wrong[] = {{-1,
+                  "row 5 of 'y' has class -1; classes are 0 to 16777215: number classes from 0, "
+                  "or `gpurt train supervised` with loss=mse learns numbers"},
+                 {1 << 24, "row 5 of 'y' has class 16777216; classes are 0 to 16777215: number "
+                           "classes from 0, or `gpurt train"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        labels[5] = wrong[i].label;
+        const char *path = data_kit_path("negative.h5");
+        data_kit_write(path, true, &(struct data_kit_set){.name = "x", .shape = {30, 2}});
+        data_kit_write(path, false,
+                       &(struct data_kit_set){
+                           .name = "y", .type = H5T_STD_I32LE, .shape = {30}, .data = labels});
+        TEST_REFUSED(grt_dataset_open(grt_dataset_desc(.path = path, .class_targets = true)),
+                     GRT_BAD_DATA, wrong[i].says);
+    }
 }
 
 // 200 rows of 3, some of them not finite; y one column, row 150 not finite.
