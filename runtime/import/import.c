@@ -311,6 +311,18 @@ static bool import_all(struct import *import, const struct import_reader *reader
     return good;
 }
 
+static bool is_hdf5(const char *path) {
+    static const char magic[] = "\x89HDF\r\n\x1a\n";
+    char begins[sizeof magic - 1];
+    FILE *file = fopen(path, "rb");
+    bool is = file && fread(begins, sizeof begins, 1, file) == 1 &&
+              memcmp(begins, magic, sizeof begins) == 0;
+    if (file) {
+        fclose(file);
+    }
+    return is;
+}
+
 bool grt_data_import(const struct grt_import_desc *desc, struct grt_import_result *result) {
     if (!desc || !desc->source || !desc->path || !result || desc->size > IMPORT_MOST_SIDE) {
         return grt_fail(GRT_INVALID,
@@ -329,10 +341,15 @@ bool grt_data_import(const struct grt_import_desc *desc, struct grt_import_resul
     for (size_t i = 0; readers[i] && !reader; i++) {
         reader = readers[i]->knows(desc->source) ? readers[i] : NULL;
     }
+    if (!reader && is_hdf5(desc->source)) {
+        return grt_fail(GRT_BAD_DATA,
+                        "%s: an HDF5 file is used as it is, nothing is to be imported: --data %s",
+                        desc->source, desc->source);
+    }
     if (!reader) {
         return grt_fail(GRT_BAD_DATA,
                         "%s: none of CIFAR-10, CIFAR-100, STL-10, a folder of folders of .png and "
-                        ".jpg, .npy and .npz",
+                        ".jpg, .npy, .npz, .csv and .tsv",
                         desc->source);
     }
     struct import import = {.desc = desc};

@@ -58,7 +58,10 @@ said 'CIFAR-10, binary, 10 classes'
 # What cannot be imported is one line, and no file.
 refuse 64 'data import: -o FILE says where to' data import c10
 refuse 66 'nowhere' data import nowhere -o no.h5
-refuse 65 'none of CIFAR-10, CIFAR-100' data import c10.h5 -o no.h5
+refuse 65 'c10.h5: an HDF5 file is used as it is, nothing is to be imported: --data c10.h5' data import c10.h5 -o no.h5
+printf 'no data\n' >text.dat
+refuse 65 'text.dat: none of CIFAR-10, CIFAR-100, STL-10, a folder of folders of .png and .jpg, .npy, .npz, .csv and .tsv' \
+    data import text.dat -o no.h5
 refuse 65 'sizes/a/2.png: 9x7 pixels, and images before it are 26x19: --size N' data import sizes -o no.h5
 refuse 65 "in Fortran's order" data import turned.npy -o no.h5
 refuse 65 'images: u8 of [N][H][W]' data import y.npy -o no.h5

@@ -98,6 +98,12 @@ static void batches(void **state) {
     TEST_REFUSED(grt_data_import(&other, &result), GRT_NO_INPUT, "gone: No such file");
     other.source = put("text", "x", 1);
     TEST_REFUSED(grt_data_import(&other, &result), GRT_BAD_DATA, "text: none of CIFAR-10");
+    // What begins as HDF5 does; a file of a byte less is none.
+    other.source = put("like.h5", "\x89HDF\r\n\x1a\n", 8);
+    TEST_REFUSED(grt_data_import(&other, &result), GRT_BAD_DATA,
+                 "like.h5: an HDF5 file is used as it is, nothing is to be imported: --data ");
+    other.source = put("like.h5", "\x89HDF\r\n\x1a\n", 7);
+    TEST_REFUSED(grt_data_import(&other, &result), GRT_BAD_DATA, "like.h5: none of CIFAR-10");
 }
 
 // ---- pickles ----
