@@ -156,7 +156,7 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     const struct grt_config *c = info.config;
     char model[384], losses[GRT_CONFIG_TEXT_SIZE];
     char hidden[256];
-    char points[48] = "";
+    char sample[GRT_SAMPLE_TEXT];
     title[0] = '\0';
     if (strcmp(c->precision, "f16") != 0) {
         *shown &= ~BIT(SCALE);
@@ -179,14 +179,9 @@ static void banner(void *self, char title[TABLE_TEXT_SIZE], uint64_t *shown) {
     for (uint32_t i = info.learner.loss_count; i < GRT_LOSS_MOST; i++) {
         *shown &= ~(BIT(CHECK_1) << i);
     }
-    if (info.data.height) {
-        snprintf(points, sizeof points, "%ux%u pixels of ", info.data.height,
-                 info.data.points / info.data.height);
-    } else if (info.data.points) {
-        snprintf(points, sizeof points, "%u points of ", info.data.points);
-    }
-    talk_line("data        %s: %llu samples of %s%u features; %llu to train on, %llu to validate",
-              c->data, (unsigned long long)info.data.rows, points, info.data.features,
+    grt_sample_text(info.data.height, info.data.points, info.data.features, sample);
+    talk_line("data        %s: %llu samples of %s; %llu to train on, %llu to validate", c->data,
+              (unsigned long long)info.data.rows, sample,
               (unsigned long long)info.data.part_rows[GRT_PART_TRAIN],
               (unsigned long long)info.data.part_rows[GRT_PART_VALIDATION]);
     if (info.data.rows < info.data.file_rows) {

@@ -3,6 +3,7 @@
 // where the answer depends on values, every row is looked at once.
 #include "gpurt/dataset.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -421,6 +422,17 @@ void grt_dataset_close(struct grt_dataset **data) {
     free(d->norm.mean_f32);
     free(d->path);
     free(d);
+}
+
+void grt_sample_text(int64_t height, int64_t points, int64_t features, char text[GRT_SAMPLE_TEXT]) {
+    int used = 0;
+    if (height > 0) {
+        used = snprintf(text, GRT_SAMPLE_TEXT, "%lldx%lld pixels of ", (long long)height,
+                        (long long)(points / height));
+    } else if (points > 0) {
+        used = snprintf(text, GRT_SAMPLE_TEXT, "%lld points of ", (long long)points);
+    }
+    snprintf(text + used, GRT_SAMPLE_TEXT - (size_t)used, "%lld features", (long long)features);
 }
 
 struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data) {

@@ -141,6 +141,10 @@ struct grt_dataset_info {
     struct grt_dataset_input inputs[GRT_DATA_MAX_ARRAYS];
 };
 GRT_API struct grt_dataset_info grt_dataset_info(const struct grt_dataset *data);
+// A sample in words: "12x12 pixels of 3 features", "24 points of 3 features", "7 features".
+#define GRT_SAMPLE_TEXT 80
+GRT_API void grt_sample_text(int64_t height, int64_t points, int64_t features,
+                             char text[GRT_SAMPLE_TEXT]);
 // Names, types, shapes and the numbers of a sample of rows in one number: whether two runs have the
 // same data. False with the sentence when rows cannot be read.
 GRT_API bool grt_dataset_digest(struct grt_dataset *data, uint64_t *digest);

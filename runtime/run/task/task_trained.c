@@ -190,19 +190,11 @@ static bool check_shapes(const struct grt_task *task, const struct grt_archive *
         height == task->info.height) {
         return true;
     }
-    if (height > 0 && task->info.height > 0) {
-        return grt_fail(GRT_BAD_DATA,
-                        "%s: images are %ux%u of %u channels; the model of %s wants %lldx%lld of "
-                        "%lld",
-                        task->config.data, task->info.height, task->info.points / task->info.height,
-                        task->info.features, archive->path, (long long)height,
-                        (long long)(points / height), (long long)features);
-    }
-    return grt_fail(
-        GRT_BAD_DATA,
-        "%s: samples have %u features and %u points; the model of %s wants %lld and %lld",
-        task->config.data, task->info.features, task->info.points, archive->path,
-        (long long)features, (long long)points);
+    char ours[GRT_SAMPLE_TEXT], theirs[GRT_SAMPLE_TEXT];
+    grt_sample_text(task->info.height, task->info.points, task->info.features, ours);
+    grt_sample_text(height, points, features, theirs);
+    return grt_fail(GRT_BAD_DATA, "%s: samples have %s; the model of %s wants %s",
+                    task->config.data, ours, archive->path, theirs);
 }
 
 // Which samples are meant, in the order of the file, and what of the network.

@@ -181,7 +181,7 @@ expect 0 convert once.safetensors back.h5
 expect 0 convert back.h5 back.safetensors
 cmp -s once.safetensors back.safetensors || wrong "convert does not give back what it took"
 
-refuse 65 'turned.h5: images are 7x9 of 3 channels; the model of once/best.h5 wants 9x7 of 3' \
+refuse 65 'turned.h5: samples have 7x9 pixels of 3 features; the model of once/best.h5 wants 9x7 pixels of 3 features' \
     predict --data turned.h5 --checkpoint once -o no.h5
 # A plain perceptron takes all numbers of an image.
 expect 0 train supervised --data plain.h5 inputs=shots targets=lies hidden=8 depth=1 epochs=1 checkpoint_dir=flat -q

@@ -179,11 +179,19 @@ static void other_shapes(void **state) {
         const char *text;
     } rows[] = {
         {3, 24, 4, NULL},
-        {3, 24, 6, ": images are 4x6 of 3 channels; the model of a.h5 wants 6x4 of 3"},
-        {1, 24, 4, ": images are 4x6 of 3 channels; the model of a.h5 wants 4x6 of 1"},
-        {3, 28, 4, ": images are 4x6 of 3 channels; the model of a.h5 wants 4x7 of 3"},
-        {72, 0, 0, ": samples have 3 features and 24 points; the model of a.h5 wants 72 and 0"},
-        {3, 24, 0, ": samples have 3 features and 24 points; the model of a.h5 wants 3 and 24"},
+        {3, 24, 6,
+         ": samples have 4x6 pixels of 3 features; the model of a.h5 wants 6x4 pixels of 3 "
+         "features"},
+        {1, 24, 4,
+         ": samples have 4x6 pixels of 3 features; the model of a.h5 wants 4x6 pixels of 1 "
+         "features"},
+        {3, 28, 4,
+         ": samples have 4x6 pixels of 3 features; the model of a.h5 wants 4x7 pixels of 3 "
+         "features"},
+        {72, 0, 0, ": samples have 4x6 pixels of 3 features; the model of a.h5 wants 72 features"},
+        {3, 24, 0,
+         ": samples have 4x6 pixels of 3 features; the model of a.h5 wants 24 points of 3 "
+         "features"},
     };
     run_kit_begin(GRT_MAKE_REGRESSION);
     data_kit_write(run_kit_data, true, &(struct data_kit_set){.name = "x", .shape = {20, 4, 6, 3}});
