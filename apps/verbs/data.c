@@ -178,6 +178,11 @@ static int make(const struct data_options *options, const char *word) {
         talk_error("data make: -o FILE says where to");
         return COMMAND_USAGE;
     }
+    if (kind == GRT_MAKE_SHAPES && options->classes > GRT_MAKE_SHAPE_COUNT) {
+        talk_error("--classes %" PRIu64 ": %s has at most %d", options->classes, word,
+                   GRT_MAKE_SHAPE_COUNT);
+        return COMMAND_USAGE;
+    }
     int code = FILES_APART({FILE_WRITTEN, "--output", options->common.output});
     if (code) {
         return code;

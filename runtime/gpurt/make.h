@@ -25,6 +25,7 @@ enum grt_make {
         GRT_MAKE_COUNT,
 };
 GRT_API const char *grt_make_text(enum grt_make make);
+#define GRT_MAKE_SHAPE_COUNT 10  // kinds of shapes, each a class
 
 struct grt_make_desc {
     const char *path;  // appears under its name when it is complete

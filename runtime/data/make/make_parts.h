@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpurt/make.h"
+
 // A generator with a state of 64 bits for each row, so a row does not depend on those before it.
 struct grt_make_source {
     uint64_t state;
@@ -16,7 +18,6 @@ struct grt_make_source grt_make_source(uint64_t seed, uint64_t row);
 double grt_make_uniform(struct grt_make_source *source);  // between 0 and 1, neither of them
 double grt_make_normal(struct grt_make_source *source);
 
-#define GRT_MAKE_SHAPE_COUNT 10
 extern const char *const grt_make_shape_names[GRT_MAKE_SHAPE_COUNT];
 // Writes [pixels][pixels][3]. `noise` is a deviation in parts of 255.
 void grt_make_shape(struct grt_make_source *source, uint32_t shape, uint32_t pixels, double noise,

@@ -58,6 +58,8 @@ done
 expect 0 data make classification --samples 600 --features 4 --classes 5 --seed 3 -o "$tmp/c.h5"
 expect 0 data make points --samples 100 --features 3 --points 6 --chunk 30 --deflate 2 -o "$tmp/p.h5"
 refuse 64 "8 to 1024" data make shapes --pixels 4 -o "$tmp/s.h5"
+refuse 64 "gpurt: --classes 11: shapes has at most 10" data make shapes --samples 5 --classes 11 -o "$tmp/s.h5"
+[ ! -e "$tmp/s.h5" ] || wrong "data make: a refused file is there"
 expect 0 data make shapes --samples 20 --pixels 8 --classes 4 -o "$tmp/s.h5"
 # HDF5 closes at the end of a process what it could not write before.
 (
