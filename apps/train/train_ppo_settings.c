@@ -201,7 +201,7 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
 int train_ppo_open_trained(struct train_ppo *t) {
     t->trainer.dev = train_config_device(&t->trainer.config);
     int code = t->trainer.dev ? train_ppo_make(t) : command_exit_of(grt_last_status());
-    if (!code && !grt_ppo_load(t->task->ppo, t->file.archive, GRT_PPO_ACTOR)) {
+    if (!code && !grt_ppo_task_load(t->task, t->file.archive, GRT_PPO_ACTOR)) {
         code = grt_last_status() == GRT_INVALID ? COMMAND_DATA : command_exit_of(grt_last_status());
     }
     return code;

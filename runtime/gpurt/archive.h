@@ -98,8 +98,11 @@ GRT_API const char *grt_archive_text(const struct grt_archive *archive, const ch
 // Copies a device's tensor into the archive under this name, after all that is queued.
 GRT_API bool grt_archive_take(struct grt_archive *archive, const char *name,
                               const struct grt_tensor *tensor);
-// Copies the archive's tensor of this name to the device. Refused when it is missing or has another
-// type or shape; the sentence names both.
+// Whether the archive has a tensor of this name, type and shape; else false with GRT_BAD_DATA and a
+// sentence that names both shapes.
+GRT_API bool grt_archive_fits(const struct grt_archive *archive, const char *name,
+                              enum grt_dtype dtype, uint32_t rank, const uint64_t *shape);
+// Copies the archive's tensor of this name to the device, where it fits.
 GRT_API bool grt_archive_give(const struct grt_archive *archive, const char *name,
                               const struct grt_tensor *tensor);
 

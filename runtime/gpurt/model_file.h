@@ -23,6 +23,17 @@ enum grt_model_form {
 };
 
 GRT_API enum grt_model_form grt_model_form(const char *path);
+// Who made what an archive holds, and the same in words: "a policy of `gpurt train es` for
+// 'cartpole'".
+enum grt_model_maker {
+    GRT_MODEL_OF_OTHERS,  // or nothing says so
+    GRT_MODEL_OF_SUPERVISED,
+    GRT_MODEL_OF_ES,
+    GRT_MODEL_OF_PPO
+};
+#define GRT_MODEL_TEXT 160
+GRT_API enum grt_model_maker grt_model_maker(const struct grt_archive *archive,
+                                             char text[GRT_MODEL_TEXT]);
 // With the names of a checkpoint, whatever the form; one of unknown form is taken for a checkpoint.
 // NULL with the sentence.
 GRT_API struct grt_archive *grt_model_load(const char *path);

@@ -61,7 +61,7 @@ GRT_API uint32_t grt_policy_index(const struct grt_policy *policy, const struct 
 
 // Into an archive as tensors "model/layers.0.weight", out of the kernel's numbers, 4 *
 // grt_policy_quads() of them; and back, to be freed. NULL with a sentence where one is missing or
-// has another shape (GRT_INVALID).
+// has another shape (GRT_BAD_DATA).
 GRT_API bool grt_policy_save(const struct grt_policy *policy, const struct grt_env_info *env,
                              const float *numbers, struct grt_archive *archive);
 GRT_API float *grt_policy_load(const struct grt_policy *policy, const struct grt_env_info *env,

@@ -41,7 +41,8 @@ struct grt_ppo_task {
 GRT_API struct grt_ppo_task *grt_ppo_task_create(const struct grt_ppo_task_desc *desc);
 GRT_API void grt_ppo_task_destroy(struct grt_ppo_task **task);
 
-// As those of one learner, and of a team where there are several parts.
+// As those of one learner, and of a team where there are several parts. What does not fit is
+// refused with what the checkpoint was made with and this run was not.
 GRT_API bool grt_ppo_task_iterate(struct grt_ppo_task *task, struct grt_ppo_report *report);
 GRT_API bool grt_ppo_task_environment(struct grt_ppo_task *task, double *seconds);
 GRT_API bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archive *archive,

@@ -71,6 +71,9 @@ GRT_API bool grt_task_describe(const struct grt_task *task, struct grt_archive *
 // Whether the archive is of a run with the same model, seed and parts of the data; false with the
 // key that differs.
 GRT_API bool grt_task_continues(const struct grt_task *task, const struct grt_archive *archive);
+// Whether samples and outputs have the shapes of those that the archive's model was trained on;
+// false with both. It is asked where the data may be others.
+GRT_API bool grt_task_fits(const struct grt_task *task, const struct grt_archive *archive);
 // Parameters and buffers out of an archive into an allocated learner.
 GRT_API bool grt_task_load_model(struct grt_learner *learner, const struct grt_archive *archive);
 

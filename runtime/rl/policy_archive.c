@@ -56,11 +56,8 @@ float *grt_policy_load(const struct grt_policy *policy, const struct grt_env_inf
         char name[GRT_ARCHIVE_NAME];
         tensor_name(name, &t);
         const struct grt_archive_tensor *from = grt_archive_find(archive, name);
-        uint64_t bytes = (uint64_t)t.shape[0] * t.shape[1] * sizeof(float);
-        if (!from || from->dtype != GRT_F32 || from->rank != t.rank || from->bytes != bytes ||
-            from->shape[0] != t.shape[0]) {
-            grt_fail(GRT_INVALID, "%s: tensor '%s' %s", path_of(archive), name,
-                     from ? "has another shape" : "is missing");
+        const uint64_t shape[2] = {t.shape[0], t.shape[1]};
+        if (!grt_archive_fits(archive, name, GRT_F32, t.rank, shape)) {
             free(numbers);
             return NULL;
         }

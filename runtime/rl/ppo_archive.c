@@ -98,13 +98,7 @@ bool grt_ppo_save_own(const struct grt_ppo *ppo, struct grt_archive *archive) {
 // Whether the archive has every tensor that is wanted, of its shape: nothing is changed before that
 // is known.
 static bool fits(const struct grt_archive *archive, const char *name, const struct grt_tensor *t) {
-    const struct grt_archive_tensor *from = grt_archive_find(archive, name);
-    if (!from || from->bytes != grt_tensor_bytes(t)) {
-        return grt_fail(GRT_INVALID, "%s: tensor '%s' %s",
-                        archive->path[0] ? archive->path : "checkpoint", name,
-                        from ? "has another shape" : "is missing");
-    }
-    return true;
+    return grt_archive_fits(archive, name, t->dtype, t->rank, t->shape);
 }
 
 // Whether a parameter is of that part.

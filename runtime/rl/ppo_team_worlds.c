@@ -86,11 +86,9 @@ static bool fits(const struct grt_ppo_team *team, const struct grt_archive *arch
     const struct grt_tensor *t;
     for (uint32_t i = 0; (t = world_at(team->learners[0], i)); i++) {
         snprintf(name, sizeof name, "worlds/%s", t->label);
-        const struct grt_archive_tensor *from = grt_archive_find(archive, name);
-        if (!from || from->bytes != grt_tensor_bytes(t) * team->all) {
-            return grt_fail(GRT_INVALID, "%s: tensor '%s' %s",
-                            archive->path[0] ? archive->path : "checkpoint", name,
-                            from ? "has another shape" : "is missing");
+        const uint64_t shape[2] = {t->shape[0], t->shape[1] * team->all};
+        if (!grt_archive_fits(archive, name, t->dtype, 2, shape)) {
+            return false;
         }
     }
     return true;

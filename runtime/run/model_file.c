@@ -119,6 +119,22 @@ static const char *foreign_name(const char *name, char *room) {
     return begins(name, MODEL) ? name + strlen(MODEL) : name;
 }
 
+enum grt_model_maker grt_model_maker(const struct grt_archive *archive, char text[GRT_MODEL_TEXT]) {
+    const char *env = grt_archive_text(archive, "env", "?");
+    if (strcmp(grt_archive_text(archive, "learner", ""), "ppo") == 0) {
+        snprintf(text, GRT_MODEL_TEXT, "a policy of `gpurt train ppo` for '%.100s'", env);
+        return GRT_MODEL_OF_PPO;
+    }
+    if (grt_archive_text(archive, "algo", NULL)) {
+        snprintf(text, GRT_MODEL_TEXT, "a policy of `gpurt train es` for '%.100s'", env);
+        return GRT_MODEL_OF_ES;
+    }
+    bool ours = grt_archive_text(archive, "config", NULL) != NULL;
+    snprintf(text, GRT_MODEL_TEXT,
+             ours ? "a network of `gpurt train supervised`" : "a model of another program");
+    return ours ? GRT_MODEL_OF_SUPERVISED : GRT_MODEL_OF_OTHERS;
+}
+
 struct grt_archive *grt_model_load(const char *path) {
     uint32_t left = 0;
     if (!path) {

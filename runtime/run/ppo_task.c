@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "gpurt/model_file.h"
 #include "gpurt/network.h"
 #include "gpurt/task.h"
 #include "run_ranks.h"
@@ -393,9 +394,116 @@ bool grt_ppo_task_environment(struct grt_ppo_task *task, double *seconds) {
                         : grt_ppo_environment(t ? task->ppo : NULL, seconds);
 }
 
+// ---- a checkpoint that does not fit ----
+
+// What a run was made with and this one was not, on two sides: "num_uavs=3", "num_uavs=4".
+struct sides {
+    char there[256], here[256];
+};
+
+static void add_side(char side[256], const char *name, const char *value) {
+    size_t used = strlen(side);
+    snprintf(side + used, 256 - used, "%s%s=%.60s", used ? ", " : "", name, value);
+}
+
+static void compare(struct sides *s, const char *name, const char *there, const char *here) {
+    if (strcmp(there, here) != 0) {
+        add_side(s->there, name, there);
+        add_side(s->here, name, here);
+    }
+}
+
+// Keys that shape networks; what nobody gave is as it is without a config.
+static void compare_keys(struct sides *s, const struct grt_config *c,
+                         const struct grt_archive *archive) {
+    static const enum grt_config_key keys[] = {GRT_CONFIG_HIDDEN,         GRT_CONFIG_DEPTH,
+                                               GRT_CONFIG_LAYER_NORM,     GRT_CONFIG_ACTOR,
+                                               GRT_CONFIG_CRITIC_NETWORK, GRT_CONFIG_CRITIC};
+    char name[GRT_ARCHIVE_VALUE_NAME], room[32], there[GRT_CONFIG_TREE_SIZE],
+        here[GRT_CONFIG_TREE_SIZE];
+    struct grt_config *otherwise = malloc(sizeof *otherwise);  // too large for the stack
+    if (!otherwise) {
+        return;
+    }
+    grt_config_init_for(otherwise, GRT_CONFIG_OF_PPO);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *key = grt_config_key_info(keys[i])->name;
+        value_name(name, "config", key);
+        const struct grt_archive_value *value = grt_archive_value(archive, name);
+        grt_config_value_text(otherwise, keys[i], there, sizeof there);
+        grt_config_value_text(c, keys[i], here, sizeof here);
+        compare(s, key, value ? value_text(value, room) : there, here);
+    }
+    free(otherwise);
+}
+
+static void compare_settings(struct sides *s, const struct grt_ppo_task *task,
+                             const struct grt_archive *archive) {
+    struct grt_env_value there;
+    char texts[2][32];
+    double here;
+    const char *name;
+    for (uint32_t i = 0; grt_ppo_task_setting(archive, i, &there); i++) {
+        for (uint32_t k = 0; (name = grt_worlds_setting(task->worlds, k, &here)); k++) {
+            snprintf(texts[0], sizeof texts[0], "%g", there.value);
+            snprintf(texts[1], sizeof texts[1], "%g", here);
+            if (strcmp(name, there.name) == 0) {
+                compare(s, name, texts[0], texts[1]);
+            }
+        }
+    }
+}
+
+// Copies of the environment are of a run, not of its networks.
+static void compare_copies(struct sides *s, const struct grt_ppo_task *task,
+                           const struct grt_archive *archive) {
+    char name[GRT_ARCHIVE_VALUE_NAME], room[32], here[32];
+    const char *key = grt_config_key_info(GRT_CONFIG_NUM_ENVS)->name;
+    value_name(name, "config", key);
+    const struct grt_archive_value *value = grt_archive_value(archive, name);
+    snprintf(here, sizeof here, "%u", task->copies);
+    if (value) {
+        compare(s, key, value_text(value, room), here);
+    }
+}
+
+// With what is likely the reason.
+static bool fail_to_load(const struct task *t, const struct grt_archive *archive,
+                         enum grt_ppo_part part, enum grt_status status, const char *why) {
+    struct sides s = {"", ""};
+    char holds[GRT_MODEL_TEXT];
+    enum grt_model_maker maker = grt_model_maker(archive, holds);
+    const char *env = grt_archive_text(archive, "env", t->env->name);
+    if (maker == GRT_MODEL_OF_SUPERVISED || maker == GRT_MODEL_OF_ES) {
+        return grt_fail(status, "%s holds %s, and none of `gpurt train ppo`",
+                        archive->path[0] ? archive->path : "the archive", holds);
+    }
+    if (strcmp(env, t->env->name) != 0) {
+        return grt_fail(status, "%s: it is of a policy for '%.100s', and this is one for '%s'", why,
+                        env, t->env->name);
+    }
+    compare_settings(&s, &t->base, archive);
+    compare_keys(&s, t->config, archive);
+    if (part == GRT_PPO_ALL) {
+        compare_copies(&s, &t->base, archive);
+    }
+    return grt_fail(status, "%s%s%s%s%s%s", why, s.there[0] ? ": it was made with " : "", s.there,
+                    s.there[0] ? ", here " : "", s.here,
+                    s.there[0] ? "; what is left out is as it was there" : "");
+}
+
 bool grt_ppo_task_load(struct grt_ppo_task *task, const struct grt_archive *archive,
                        enum grt_ppo_part part) {
     struct task *t = (struct task *)task;
-    return t && t->team ? grt_ppo_team_load(t->team, archive, part)
-                        : grt_ppo_load(t ? task->ppo : NULL, archive, part);
+    bool quiet = grt_quiet(true);
+    bool ok = t && t->team ? grt_ppo_team_load(t->team, archive, part)
+                           : grt_ppo_load(t ? task->ppo : NULL, archive, part);
+    char why[1024];
+    enum grt_status status = grt_quiet_status();
+    snprintf(why, sizeof why, "%s", grt_quiet_error());
+    grt_quiet(quiet);
+    if (!ok && status == GRT_BAD_DATA && t && archive) {
+        return fail_to_load(t, archive, part, status, why);
+    }
+    return ok || (status != GRT_OK && grt_fail(status, "%s", why));
 }

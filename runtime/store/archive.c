@@ -295,28 +295,40 @@ static void shape_text(enum grt_dtype dtype, uint32_t rank, const uint64_t *shap
     }
 }
 
+bool grt_archive_fits(const struct grt_archive *archive, const char *name, enum grt_dtype dtype,
+                      uint32_t rank, const uint64_t *shape) {
+    if (!archive || !name || !shape) {
+        return grt_fail(GRT_INVALID, "an archive, a name and a shape are wanted");
+    }
+    const char *path = archive->path[0] ? archive->path : "the archive";
+    const struct grt_archive_tensor *found = grt_archive_find(archive, name);
+    if (!found) {
+        return grt_fail(GRT_BAD_DATA, "%s: tensor '%s' is missing", path, name);
+    }
+    bool same = found->dtype == dtype && found->rank == rank;
+    for (uint32_t i = 0; same && i < rank; i++) {
+        same = found->shape[i] == shape[i];
+    }
+    if (!same) {
+        char theirs[128];
+        char ours[128];
+        shape_text(found->dtype, found->rank, found->shape, theirs);
+        shape_text(dtype, rank, shape, ours);
+        return grt_fail(GRT_BAD_DATA, "%s: tensor '%s' is %s there and %s here", path, name, theirs,
+                        ours);
+    }
+    return true;
+}
+
 bool grt_archive_give(const struct grt_archive *archive, const char *name,
                       const struct grt_tensor *tensor) {
     if (!archive || !name || !tensor || !tensor->range.buf) {
         return grt_fail(GRT_INVALID, "%s: an archive and a tensor of an allocated plan are wanted",
                         name ? name : "archive");
     }
-    const char *path = archive->path[0] ? archive->path : "the archive";
+    if (!grt_archive_fits(archive, name, tensor->dtype, tensor->rank, tensor->shape)) {
+        return false;
+    }
     const struct grt_archive_tensor *found = grt_archive_find(archive, name);
-    if (!found) {
-        return grt_fail(GRT_INVALID, "%s has no tensor '%s'", path, name);
-    }
-    bool same = found->dtype == tensor->dtype && found->rank == tensor->rank;
-    for (uint32_t i = 0; same && i < found->rank; i++) {
-        same = found->shape[i] == tensor->shape[i];
-    }
-    if (!same) {
-        char theirs[128];
-        char ours[128];
-        shape_text(found->dtype, found->rank, found->shape, theirs);
-        shape_text(tensor->dtype, tensor->rank, tensor->shape, ours);
-        return grt_fail(GRT_INVALID, "%s: %s is %s there, and %s in this model", path, name, theirs,
-                        ours);
-    }
     return grt_buf_write(tensor->range.buf, tensor->range.offset, found->data, found->bytes);
 }

@@ -196,8 +196,9 @@ bool supervised_load(void *self, const struct grt_run *driver, const struct grt_
                         "another checkpoint_dir",
                         a->path, batch, per_epoch, run->step_rows, run->steps_per_epoch);
     }
-    if (!same_data(run, a) || !each_tensor(run, (void *)(uintptr_t)a, give) ||
-        !grt_learner_sync(run->learner) || !supervised_seek(run, p.position)) {
+    if (!same_data(run, a) || !grt_task_fits(&run->task, a) ||
+        !each_tensor(run, (void *)(uintptr_t)a, give) || !grt_learner_sync(run->learner) ||
+        !supervised_seek(run, p.position)) {
         return false;
     }
     struct grt_learn_state state;

@@ -182,7 +182,8 @@ double *task_feature_numbers(const struct grt_archive *archive) {
     return NULL;
 }
 
-static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive) {
+static bool check_shapes(const struct grt_task *task, const struct grt_archive *archive,
+                         const char *remedy) {
     int64_t features = grt_archive_whole(archive, "features", 0);
     int64_t points = grt_archive_whole(archive, "points", 0);
     int64_t height = grt_archive_whole(archive, "height", 0);
@@ -193,8 +194,18 @@ static bool check_shapes(const struct grt_task *task, const struct grt_archive *
     char ours[GRT_SAMPLE_TEXT], theirs[GRT_SAMPLE_TEXT];
     grt_sample_text(task->info.height, task->info.points, task->info.features, ours);
     grt_sample_text(height, points, features, theirs);
-    return grt_fail(GRT_BAD_DATA, "%s: samples have %s; the model of %s wants %s",
-                    task->config.data, ours, archive->path, theirs);
+    return grt_fail(GRT_BAD_DATA, "%s: samples have %s; the model of %s wants %s%s",
+                    task->config.data, ours, archive->path, theirs, remedy);
+}
+
+bool grt_task_fits(const struct grt_task *task, const struct grt_archive *archive) {
+    static const char remedy[] = ": use data of the same shapes, or another checkpoint_dir";
+    int64_t outputs = grt_archive_whole(archive, "outputs", task->learner.outputs);
+    return check_shapes(task, archive, remedy) &&
+           (outputs == task->learner.outputs ||
+            grt_fail(GRT_BAD_DATA, "%s: targets want %u outputs; the model of %s has %lld%s",
+                     task->config.data, task->learner.outputs, archive->path, (long long)outputs,
+                     remedy));
 }
 
 // Which samples are meant, in the order of the file, and what of the network.
@@ -295,7 +306,7 @@ static bool open_archive(struct grt_task *task, const struct grt_archive *archiv
         task->learner.outputs = (uint32_t)grt_archive_whole(archive, "outputs", 1);
     }
     task->learner.inference = true;
-    if (!check_shapes(task, archive)) {
+    if (!check_shapes(task, archive, "")) {
         grt_task_close(task);
         return false;
     }

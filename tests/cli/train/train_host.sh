@@ -51,6 +51,11 @@ for name, row in ("other-x", ("x", 1500, 3)), ("other-y", ("y", 2999, 0)):
     shutil.copy("d.h5", name + ".h5")
     with h5py.File(name + ".h5", "r+") as f:
         f[row[0]][row[1], row[2]] += 0.25
+with h5py.File("d.h5") as old:
+    for wide in "x", "y":
+        with h5py.File(f"wide-{wide}.h5", "w") as new:
+            for name in "x", "y":
+                new[name] = old[name][:][:, list(range(old[name].shape[1])) + [0] * (name == wide)]
 PY
 for data in moved packed; do
     expect 0 "${base[@]}" --data "$data.h5" checkpoint_dir=whole --resume
@@ -60,6 +65,10 @@ for data in other-x other-y; do
     refuse 65 "the data in $data.h5 are not those" "${base[@]}" --data "$data.h5" checkpoint_dir=whole --resume
 done
 expect 0 "${base[@]}" --data other-x.h5 checkpoint_dir=whole --resume --force
+# Other rows are taken so, other shapes are not.
+refuse 65 "the model of whole/$last wants" "${base[@]}" --data wide-x.h5 checkpoint_dir=whole --resume --force
+refuse 65 "targets want 2 outputs; the model of whole/$last has 1: use data of the same shapes" \
+    "${base[@]}" --data wide-y.h5 checkpoint_dir=whole --resume --force
 touch d.h5
 expect 0 "${base[@]}" checkpoint_dir=whole --resume
 said 'nothing to do'

@@ -103,11 +103,11 @@ static void numbers_of_policies(void **state) {
         free(again);
         // Of another type it is another tensor.
         archive->tensors[0].dtype = GRT_U32;
-        TEST_REFUSED(grt_policy_load(&policy, &made_up, archive), GRT_INVALID, "has another shape");
+        TEST_REFUSED(grt_policy_load(&policy, &made_up, archive), GRT_BAD_DATA, "' is u32 [");
         archive->tensors[0].dtype = GRT_F32;
         snprintf(archive->path, sizeof archive->path, "p.h5");
         archive->tensors[rows[p].tensors - 1].name[7]++;
-        TEST_REFUSED(grt_policy_load(&policy, &made_up, archive), GRT_INVALID, "' is missing");
+        TEST_REFUSED(grt_policy_load(&policy, &made_up, archive), GRT_BAD_DATA, "' is missing");
         assert_int_equal(strncmp(grt_last_error(), "p.h5: tensor 'model/", 20), 0);
         TEST_REFUSED(grt_policy_normalizer(&made_up, archive), GRT_INVALID,
                      "p.h5: no checkpoint of a policy for 'made up'");

@@ -400,6 +400,20 @@ static void other_checkpoints(void **state) {
         assert_true(grt_archive_set_text(a, "data_digest", "0123456789abcdef"));
         place = (struct grt_run_place){0};
         if (force) {
+            // Other rows, but no other shapes.
+            static const struct {
+                const char *name, *says;
+            } shapes[] = {
+                {"features", ": samples have 4 features; the model of some.h5 wants 5 features: "
+                             "use data of the same shapes, or another checkpoint_dir"},
+                {"outputs", ": targets want 1 outputs; the model of some.h5 has 2: use data of the "
+                            "same shapes, or another checkpoint_dir"}};
+            for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+                int64_t was = grt_archive_whole(a, shapes[i].name, 0);
+                assert_true(grt_archive_set_whole(a, shapes[i].name, was + 1));
+                TEST_REFUSED(supervised_load(run, driver, a, &place), GRT_BAD_DATA, shapes[i].says);
+                assert_true(grt_archive_set_whole(a, shapes[i].name, was));
+            }
             assert_true(supervised_load(run, driver, a, &place));
         } else {
             snprintf(want, sizeof want,

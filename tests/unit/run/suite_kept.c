@@ -488,7 +488,7 @@ static void begins_with(void **state) {
         if (rows[i].form == 0 && rows[i].count == 2 && !rows[i].prefix[0]) {
             assert_true(grt_task_load_model(l, a));
         } else {
-            TEST_REFUSED(grt_task_load_model(l, a), GRT_INVALID, "w.h5");
+            TEST_REFUSED(grt_task_load_model(l, a), GRT_BAD_DATA, "w.h5");
         }
         grt_learner_destroy(&l);
         grt_archive_destroy(&a);

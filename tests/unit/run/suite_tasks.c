@@ -344,6 +344,67 @@ static void recalled_by_ppo(void **state) {
     grt_ppo_task_destroy(&task);
 }
 
+// Another shape: what the checkpoint was made with and this run is not.
+static void misfits_of_ppo(void **state) {
+    (void)state;
+    static const struct {
+        const char *pairs[2];
+        enum grt_ppo_part part;
+        const char *says;
+    } cases[] = {
+        {{"hidden=5"},
+         GRT_PPO_NETWORKS,
+         "a.h5: tensor 'model/actor.layers.0.weight' is f32 [4][4] there and f32 [5][4] here: it "
+         "was made with hidden=4, here hidden=5; what is left out is as it was there"},
+        {{"layer_norm=true", "num_envs=2"},
+         GRT_PPO_ACTOR,
+         "it was made with layer_norm=false, here layer_norm=true; what"},
+        {{"num_envs=3"},
+         GRT_PPO_ALL,
+         " here: it was made with num_envs=4, here num_envs=3; what is left out"},
+        {{"num_envs=3", "hidden=5"},
+         GRT_PPO_ALL,
+         ": it was made with hidden=4, num_envs=4, here hidden=5, num_envs=3; what"},
+    };
+    struct grt_config c;
+    struct grt_ppo_task *task =
+        task_of(&c, PAIRS(SMALL, "num_envs=4", "rollout_steps=3", "iterations=1"));
+    struct grt_archive *a = grt_archive_create();
+    assert_true(task && grt_ppo_task_save(task, "cartpole", a));
+    snprintf(a->path, sizeof a->path, "a.h5");
+    assert_true(grt_ppo_task_load(task, a, GRT_PPO_ALL));
+    TEST_REFUSED(grt_ppo_task_load(NULL, a, GRT_PPO_ALL), GRT_INVALID, "no PPO");
+    TEST_REFUSED(grt_ppo_task_load(task, NULL, GRT_PPO_ALL), GRT_INVALID, "no archive");
+    grt_ppo_task_destroy(&task);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const char *pairs[10] = {SMALL, "num_envs=4", "rollout_steps=3", "iterations=1"};
+        memcpy(&pairs[6], cases[i].pairs, sizeof cases[i].pairs);
+        task = task_of(&c, pairs);
+        assert_non_null(task);
+        TEST_REFUSED(grt_ppo_task_load(task, a, cases[i].part), GRT_BAD_DATA, cases[i].says);
+        grt_ppo_task_destroy(&task);
+    }
+    // Of another environment, of another kind of training, and of who knows whom.
+    static const struct {
+        const char *name, *text, *says;
+    } others[] = {
+        {"env", "pendulum",
+         " here: it is of a policy for 'pendulum', and this is one for 'cartpole'"},
+        {"learner", "", " here: it is of a policy for 'pendulum', and"},
+        {"config", "x",
+         "a.h5 holds a network of `gpurt train supervised`, and none of `gpurt train ppo`"},
+        {"algo", "ars", "a.h5 holds a policy of `gpurt train es` for 'pendulum', and none of"},
+    };
+    task = task_of(&c, PAIRS(SMALL, "num_envs=3", "rollout_steps=3", "iterations=1"));
+    assert_non_null(task);
+    for (size_t i = 0; i < COUNT(others); i++) {
+        assert_true(grt_archive_set_text(a, others[i].name, others[i].text));
+        TEST_REFUSED(grt_ppo_task_load(task, a, GRT_PPO_ALL), GRT_BAD_DATA, others[i].says);
+    }
+    grt_archive_destroy(&a);
+    grt_ppo_task_destroy(&task);
+}
+
 // Copies stand in a checkpoint one behind the other, in however many parts they are.
 static void copies_of_parts(void **state) {
     (void)state;
@@ -590,10 +651,9 @@ static void rates_of_runs(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks),
-    TEST_CASE(keys_of_learners),   TEST_CASE(keys_of_ppo),
-    TEST_CASE(sizes_of_ppo),       TEST_CASE(recalled_by_ppo),
-    TEST_CASE(copies_of_parts),    TEST_CASE(states_of_ranks),
+    TEST_CASE(keys_of_optimizers), TEST_CASE(keys_of_networks),       TEST_CASE(keys_of_learners),
+    TEST_CASE(keys_of_ppo),        TEST_CASE(sizes_of_ppo),           TEST_CASE(recalled_by_ppo),
+    TEST_CASE(misfits_of_ppo),     TEST_CASE(copies_of_parts),        TEST_CASE(states_of_ranks),
     TEST_CASE(rates_of_runs),      TEST_CASE(validations_and_limits),
 };
 TEST_SUITE(tasks, true, cases);

@@ -146,22 +146,27 @@ static void tensors_of_devices(void **state) {
         const char *says;
     } others[] = {
         {{.dtype = GRT_F32, .rank = 2, .shape = {3, 2}},
-         "the archive: a is f32 [2][3] there, and f32 [3][2] in this model"},
+         "the archive: tensor 'a' is f32 [2][3] there and f32 [3][2] here"},
         {{.dtype = GRT_F32, .rank = 1, .shape = {6}},
-         "the archive: a is f32 [2][3] there, and f32 [6] in this model"},
+         "the archive: tensor 'a' is f32 [2][3] there and f32 [6] here"},
         {{.dtype = GRT_U32, .rank = 2, .shape = {2, 3}},
-         "the archive: a is f32 [2][3] there, and u32 [2][3] in this model"},
+         "the archive: tensor 'a' is f32 [2][3] there and u32 [2][3] here"},
     };
     for (int i = 0; i < 3; i++) {
         struct grt_tensor other = others[i].tensor;
         other.range = tensor.range;
-        TEST_REFUSED(grt_archive_give(archive, "a", &other), GRT_INVALID, others[i].says);
+        TEST_REFUSED(grt_archive_give(archive, "a", &other), GRT_BAD_DATA, others[i].says);
+        TEST_REFUSED(grt_archive_fits(archive, "a", other.dtype, other.rank, other.shape),
+                     GRT_BAD_DATA, others[i].says);
     }
-    TEST_REFUSED(grt_archive_give(archive, "b", &tensor), GRT_INVALID,
-                 "the archive has no tensor 'b'");
+    assert_true(grt_archive_fits(archive, "a", tensor.dtype, tensor.rank, tensor.shape));
+    TEST_REFUSED(grt_archive_fits(NULL, "a", tensor.dtype, tensor.rank, tensor.shape), GRT_INVALID,
+                 "an archive, a name and a shape are wanted");
+    TEST_REFUSED(grt_archive_give(archive, "b", &tensor), GRT_BAD_DATA,
+                 "the archive: tensor 'b' is missing");
     snprintf(archive->path, sizeof archive->path, "run/best.h5");
-    TEST_REFUSED(grt_archive_give(archive, "b", &tensor), GRT_INVALID,
-                 "run/best.h5 has no tensor 'b'");
+    TEST_REFUSED(grt_archive_give(archive, "b", &tensor), GRT_BAD_DATA,
+                 "run/best.h5: tensor 'b' is missing");
     tensor.range.buf = NULL;
     TEST_REFUSED(grt_archive_give(archive, "a", &tensor), GRT_INVALID,
                  "a: an archive and a tensor of an allocated plan are wanted");
