@@ -187,6 +187,9 @@ static int make(const struct data_options *options, const char *word) {
     if (code) {
         return code;
     }
+    if (!data_named(options->common.output)) {
+        return COMMAND_USAGE;
+    }
     bool made = grt_data_make(
         grt_make_desc(.path = options->common.output, .make = (enum grt_make)kind,
                       .samples = options->samples, .features = (uint32_t)options->features,

@@ -139,6 +139,15 @@ static int import_table(const struct data_import *import) {
 
 // ---- any ----
 
+bool data_named(const char *path) {
+    const char *slash = strrchr(path, '/'), *ending = strrchr(slash ? slash : path, '.');
+    if (!ending || strcmp(ending, ".h5") == 0 || strcmp(ending, ".hdf5") == 0) {
+        return true;
+    }
+    talk_error("'%s': the name must end in .h5 or .hdf5", path);
+    return false;
+}
+
 int data_import(const struct data_import *import) {
     struct grt_import_result result;
     if (!import->output) {
@@ -150,6 +159,9 @@ int data_import(const struct data_import *import) {
                     {FILE_WRITTEN, "--output", import->output});
     if (code) {
         return code;
+    }
+    if (!data_named(import->output)) {
+        return COMMAND_USAGE;
     }
     bool table = is_table(import->source);
     if (table ? import->labels || import->size || import->gray

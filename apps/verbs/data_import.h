@@ -3,6 +3,7 @@
 #ifndef APPS_DATA_IMPORT_H
 #define APPS_DATA_IMPORT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct data_import {
@@ -10,6 +11,9 @@ struct data_import {
     const char *inputs, *targets, *fill;  // of tables
     uint32_t size, gray, workers;
 };
+
+// Whether what is made may have this name: HDF5's, or one without an ending. False with the sentence.
+bool data_named(const char *path);
 
 int data_import(const struct data_import *import);
 

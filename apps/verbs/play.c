@@ -21,7 +21,7 @@
 struct play {
     struct options common;  // first: see options.h
     const char *checkpoint;
-    const char *form;  // "svg" or "json"
+    const char *form;  // "svg" or "json"; NULL: by the name
     uint32_t phase, steps, start;
     uint64_t seed;  // and SEEDED
     struct grt_dev *dev;
@@ -43,6 +43,22 @@ static bool read_seed(const char *text, void *into, char why[RANGES_WHY]) {
     bool ok = options_whole(text, 0, UINT32_MAX, seed, why);
     *seed |= ok ? SEEDED : 0;
     return ok;
+}
+
+// The form that --format or else the name asks for; NULL with the sentence.
+static const char *form_of(const struct play *play) {
+    static const char *const forms[] = {"svg", "json"};
+    const char *path = play->common.output ? play->common.output : "";
+    const char *slash = strrchr(path, '/'), *ending = strrchr(slash ? slash : path, '.');
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        if (play->form ? strcmp(play->form, forms[i]) == 0
+                       : !ending || strcmp(ending + 1, forms[i]) == 0) {
+            return forms[i];
+        }
+    }
+    talk_error("'%s': the name must end in .svg or .json, or --format svg|json says the form",
+               path);
+    return NULL;
 }
 
 #define AT(field) offsetof(struct play, field)
@@ -76,14 +92,13 @@ static const struct option_row play_options[] = {
      .at = AT(seed)},
     {.name = "format",
      .value = "svg|json",
-     .help = "a picture, or the trajectory",
-     .fallback = "svg",
+     .help = "a picture, or the trajectory (default: by the name, else svg)",
      .read = read_form,
      .at = AT(form)},
     {.name = "output",
      .letter = "o",
      .value = "FILE",
-     .help = "write to FILE, which appears when complete (default: stdout)",
+     .help = "write to FILE, .svg or .json, which appears when complete (default: stdout)",
      .read = options_read_text,
      .at = offsetof(struct options, output)},
 };
@@ -359,6 +374,10 @@ static int play_env(struct play *play, const char **words, size_t count,
                            {FILE_WRITTEN, "--output", play->common.output});
     if (code) {
         return code;
+    }
+    play->form = form_of(play);
+    if (!play->form) {
+        return COMMAND_USAGE;
     }
     struct grt_archive *archive = grt_model_load(play->checkpoint);
     if (!archive) {

@@ -33,6 +33,10 @@ refuse 64 "did you mean 'standing'" bench rollout --env standin --device ref:0
 refuse 64 "use mlp16" bench rollout --policy linear,mlp7 --device ref:0
 refuse 64 "svg json" play cartpole --checkpoint x.h5 --format gif
 refuse 66 "x.h5" play cartpole --checkpoint x.h5
+for name in x.gif x.png x.svg.gz ./x.svg/../x.h6; do
+    refuse 64 "gpurt: '$name': the name must end in .svg or .json, or --format svg|json says the form" \
+        play cartpole --checkpoint x.h5 -o $name
+done
 
 # ---- training, resuming ----
 es=(train es --env cartpole --policy linear --num-envs 4 --num-dirs 4 --episode-length 30 --device ref:0)
@@ -195,7 +199,15 @@ refuse 64 "has no --seed; --start N" play cartpole --checkpoint whole.h5 --seed 
 refuse 64 "has no KEY=VALUE" play cartpole map=3 --checkpoint whole.h5 --device ref:0
 expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0
 said '^</svg>'
+cp out picture
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0 -o by-name.json
+"$json" <by-name.json || wrong "play: a name in .json gets something else"
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0 -o no-ending
+same no-ending picture
+expect 0 play cartpole --checkpoint whole.h5 --steps 9 --device ref:0 --format json -o form.svg
+same form.svg by-name.json
 expect 0 play cartpole --checkpoint whole.h5 --steps 9 --format json --device ref:0
+same out by-name.json
 "$json" <out || wrong "play: not JSON"
 expect 0 bench rollout --env cartpole --num-envs 4,8 --num-dirs 2 --dir-chunk 1,2 --episode-length 9 --device ref:0 \
     --time 0.01 --samples 1 --format json

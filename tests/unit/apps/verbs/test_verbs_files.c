@@ -90,6 +90,12 @@ static void data_refused(void **state) {
     put("t.csv", "a,b,c\n1,2,3\n4,5,6\n");
     const struct refusal rows[] = {
         {cmd_data, "data make regression", 64, "data make: -o FILE says where to"},
+        {cmd_data, "data make regression -o no.csv", 64,
+         "'no.csv': the name must end in .h5 or .hdf5"},
+        {cmd_data, "data make regression -o no.h5.npz", 64,
+         "'no.h5.npz': the name must end in .h5 or .hdf5"},
+        {cmd_data, "data import t.csv -o no.npz", 64,
+         "'no.npz': the name must end in .h5 or .hdf5"},
         {cmd_data, "data make cubes -o x.h5", 64, "no kind of data 'cubes'"},
         {cmd_data, "data make regresion -o x.h5", 64, "did you mean 'regression'?"},
         {cmd_data, "data make shapes --samples 0 -o x.h5", 64, "samples"},
