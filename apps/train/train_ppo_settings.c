@@ -177,8 +177,15 @@ int train_ppo_trained(struct train_ppo *t, const char **words, size_t count, uin
     if (!t->file.archive) {
         return command_exit_of(grt_last_status());
     }
-    if (strcmp(grt_archive_text(t->file.archive, "learner", ""), "ppo") != 0) {
-        talk_error("%s holds no policy of `gpurt train ppo`", t->file.archive->path);
+    char holds[GRT_MODEL_TEXT];
+    enum grt_model_maker maker = grt_model_maker(t->file.archive, holds);
+    if (maker != GRT_MODEL_OF_PPO) {
+        bool es = maker == GRT_MODEL_OF_ES;
+        talk_error("%s holds %s, %s `gpurt train ppo`%s%s%s%s%s", t->file.archive->path, holds,
+                   es ? "and eval takes those of" : "no policy of", es ? ": `gpurt play " : "",
+                   es ? grt_archive_text(t->file.archive, "env", "ENV") : "",
+                   es ? " --checkpoint " : "", es ? t->file.archive->path : "",
+                   es ? " -o FILE.svg` shows what it does" : "");
         return COMMAND_DATA;
     }
     int code = train_ppo_settings(t, words[0], words + 1, count - 1);

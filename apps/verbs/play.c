@@ -306,11 +306,6 @@ static int play_archive(struct play *play, const struct grt_env_info *env,
                         const struct grt_archive *archive) {
     struct grt_policy policy;
     struct stage stage = {0};
-    if (strcmp(grt_archive_text(archive, "env", ""), env->name) != 0) {
-        talk_error("%s: a policy for '%s' and not for '%s'", play->checkpoint,
-                   grt_archive_text(archive, "env", "nothing"), env->name);
-        return COMMAND_DATA;
-    }
     play->phase = play->phase ? play->phase : (uint32_t)grt_archive_whole(archive, "phase", 1);
     if (play->phase < 1 || play->phase > env->phases) {
         talk_error("%s: of phase %u, which '%s' has not", play->checkpoint, play->phase, env->name);
@@ -350,6 +345,25 @@ static int play_es(struct play *play, const struct grt_env_info *env, size_t wor
     return play_archive(play, env, archive);
 }
 
+// Whether it holds a policy for the environment.
+static int check_archive(const char *path, const struct grt_archive *archive,
+                         const struct grt_env_info *env, enum grt_model_maker *maker) {
+    char holds[GRT_MODEL_TEXT];
+    const char *of = grt_archive_text(archive, "env", "");
+    *maker = grt_model_maker(archive, holds);
+    if (*maker == GRT_MODEL_OF_SUPERVISED || *maker == GRT_MODEL_OF_OTHERS) {
+        bool ours = *maker == GRT_MODEL_OF_SUPERVISED;
+        talk_error("%s holds %s, no policy%s%s%s", path, holds,
+                   ours ? ": `gpurt eval --data FILE --checkpoint " : "", ours ? path : "",
+                   ours ? "` tries it" : "");
+    } else if (strcmp(of, env->name) != 0) {
+        talk_error("%s: a policy for '%s' and not for '%s'", path, of, env->name);
+    } else {
+        return COMMAND_OK;
+    }
+    return COMMAND_DATA;
+}
+
 static int play_env(struct play *play, const char **words, size_t count,
                     const struct grt_env_info *env) {
     if (!play->checkpoint) {
@@ -383,7 +397,13 @@ static int play_env(struct play *play, const char **words, size_t count,
     if (!archive) {
         return command_exit_of(grt_last_status());
     }
-    if (strcmp(grt_archive_text(archive, "learner", ""), "ppo") == 0) {
+    enum grt_model_maker maker = GRT_MODEL_OF_OTHERS;
+    code = check_archive(play->checkpoint, archive, env, &maker);
+    if (code) {
+        grt_archive_destroy(&archive);
+        return code;
+    }
+    if (maker == GRT_MODEL_OF_PPO) {
         uint64_t seed = play->seed & ~SEEDED;
         return play_ppo(&(struct play_ppo_desc){.common = &play->common,
                                                 .archive = archive,

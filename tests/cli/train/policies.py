@@ -174,9 +174,17 @@ refused(64, "environment 'cartpole' has no phase 2; it has 1 to 1", "play", "car
 refused(64, "what is to be played?", "play", "--checkpoint", "c.h5")
 refused(64, "such as cartpole-phase1.h5 that `gpurt train es --env cartpole` writes", "play", "cartpole")
 refused(64, "such as uav-ppo.h5 that `gpurt train ppo --env uav` writes", "play", "uav")
-refused(65, "environment 'uav' keeps its state in device memory, and this policy needs one", "play", "uav", "--checkpoint", "c.h5")
+refused(65, "c.h5: a policy for 'cartpole' and not for 'uav'", "play", "uav", "--checkpoint", "c.h5")
 refused(65, "c.h5: a policy for 'cartpole' and not for 'pendulum'", "play", "pendulum", "--checkpoint", "c.h5")
-refused(65, "c.h5 holds no policy of `gpurt train ppo`", "eval", "cartpole", "--checkpoint", "c.h5")
+refused(65, "c.h5 holds a policy of `gpurt train es` for 'cartpole', and eval takes those of `gpurt train ppo`: `gpurt play cartpole "
+        "--checkpoint c.h5 -o FILE.svg` shows what it does", "eval", "cartpole", "--checkpoint", "c.h5")
+run("data", "make", "regression", "--samples", "20", "--features", "3", "-o", "d.h5")
+run("train", "supervised", "--data", "d.h5", "hidden=4", "depth=1", "epochs=1", "checkpoint_dir=net")
+for env in ("cartpole", "uav"):
+    refused(65, "net/best.h5 holds a network of `gpurt train supervised`, no policy: `gpurt eval --data FILE --checkpoint net/best.h5` "
+            "tries it", "play", env, "--checkpoint", "net/best.h5")
+    refused(65, "net/best.h5 holds a network of `gpurt train supervised`, no policy of `gpurt train ppo`", "eval", env, "--checkpoint",
+            "net/best.h5")
 refused(65, "s4.h5: a policy for 'standing' and not for 'cartpole'", "play", "cartpole", "--checkpoint", "s4.h5")
 refused(65, "its env is 'cartpole' and not 'pendulum'", "train", "es", "--env", "pendulum", "--from", "c.h5", "--iterations", "1",
         "--checkpoint", "n.h5")

@@ -195,6 +195,23 @@ static void models_here(void) {
                  "an archive and a path of a model are wanted");
     TEST_REFUSED(grt_model_save(NULL, "a.h5", false, &left), GRT_INVALID, "are wanted");
     TEST_REFUSED(grt_model_save(archive, "a.h5", false, NULL), GRT_INVALID, "are wanted");
+    // Who made it: each value more tells more.
+    static const struct {
+        const char *name, *text, *says;
+        enum grt_model_maker maker;
+    } makers[] = {
+        {"kind", "plain", "a model of another program", GRT_MODEL_OF_OTHERS},
+        {"config", "depth: 1\n", "a network of `gpurt train supervised`", GRT_MODEL_OF_SUPERVISED},
+        {"algo", "ars", "a policy of `gpurt train es` for '?'", GRT_MODEL_OF_ES},
+        {"env", "pole", "a policy of `gpurt train es` for 'pole'", GRT_MODEL_OF_ES},
+        {"learner", "ppo", "a policy of `gpurt train ppo` for 'pole'", GRT_MODEL_OF_PPO},
+    };
+    for (size_t i = 0; i < sizeof makers / sizeof *makers; i++) {
+        char text[GRT_MODEL_TEXT];
+        assert_true(grt_archive_set_text(archive, makers[i].name, makers[i].text));
+        assert_int_equal(grt_model_maker(archive, text), makers[i].maker);
+        assert_string_equal(text, makers[i].says);
+    }
     grt_archive_destroy(&archive);
 }
 
