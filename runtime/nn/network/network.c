@@ -384,15 +384,21 @@ static const struct layer {
 
 static struct grt_module *unknown(struct network_reading *r, const struct grt_node *at,
                                   const char *name) {
-    const char *closest = grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
-    closest = closest ? closest : grt_closest(name, act_words, GRT_ACT_COUNT, sizeof *act_words);
-    const char *known[MOST_NAMED];
-    uint32_t count = 0;
-    while (count < MOST_NAMED && network_name(count)) {
-        known[count] = network_name(count);
-        count++;
+    // In one list: the closest of all is meant, not what is somewhat like it among layers.
+    const char *known[LAYER_COUNT + GRT_ACT_COUNT + MOST_NAMED];
+    size_t count = 0;
+    for (size_t i = 0; i < LAYER_COUNT; i++) {
+        known[count++] = layers[i].name;
     }
-    closest = closest ? closest : grt_closest(name, known, count, sizeof *known);
+    for (size_t i = 1; i < GRT_ACT_COUNT; i++) {  // the first is none
+        known[count++] = act_words[i];
+    }
+    for (uint32_t i = 0; i < MOST_NAMED && network_name(i); i++) {
+        known[count++] = network_name(i);
+    }
+    const char *closest = grt_closest(name, known, count, sizeof *known);
+    // The beginning of several words may be that of one layer.
+    closest = closest ? closest : grt_closest(name, layers, LAYER_COUNT, sizeof *layers);
     if (closest) {
         return network_wrong(r, at, "no layer '%.40s'; did you mean '%s'?", name, closest);
     }

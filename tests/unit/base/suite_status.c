@@ -315,6 +315,8 @@ static void means(const char *word, const char *want) {
                                         "trail",
                                         "evaluate",
                                         "evaluation",
+                                        "geglu",
+                                        "gelu",
                                         "learning_rate_of_the_whole_net",
                                         "a_name_of_more_than_thirty_one_letters"};
     const char *got = grt_closest(word, names, sizeof names / sizeof *names, sizeof *names);
@@ -341,6 +343,9 @@ static void closest(void **state) {
     means("trais", "train");  // one slip from either: the first
     means("traik", "train");
     means("trial", "trail");  // the nearer one
+    means("gellu", "gelu");   // a letter too many is nearer than a wrong one
+    means("gegu", "geglu");
+    means("geglo", "geglu");
     means("dev", "devices");  // cut short
     means("de", NULL);        // too short
     means("reports_of_all", "report");

@@ -352,6 +352,12 @@ static void refused(void **state) {
         {"[{linear: 5}, geglu]", "net.yaml:3:17: geglu: takes an even number of features, not [5]"},
         {"[{linaer: 5}]", "net.yaml:3:4: no layer 'linaer'; did you mean 'linear'?"},
         {"[reul]", "net.yaml:3:4: no layer 'reul'; did you mean 'relu'?"},
+        {"[rellu]", "net.yaml:3:4: no layer 'rellu'; did you mean 'relu'?"},
+        {"[gellu]", "net.yaml:3:4: no layer 'gellu'; did you mean 'gelu'?"},
+        {"[gegluu]", "net.yaml:3:4: no layer 'gegluu'; did you mean 'geglu'?"},
+        {"[resnet35]", "net.yaml:3:4: no layer 'resnet35'; did you mean 'resnet34'?"},
+        {"[resid]", "net.yaml:3:4: no layer 'resid'; did you mean 'residual'?"},
+        {"[res]", "net.yaml:3:4: no layer 'res'; did you mean 'residual'?"},
         {"[relu, {attention: 3}]",
          "net.yaml:3:10: no layer 'attention'; layers are linear, conv, norm, dropout, flatten, "
          "geglu, pool, max_pool, avg_pool, residual, repeat, branches, columns, input, relu, gelu, "
