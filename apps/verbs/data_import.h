@@ -12,7 +12,8 @@ struct data_import {
     uint32_t size, gray, workers;
 };
 
-// Whether what is made may have this name: HDF5's, or one without an ending. False with the sentence.
+// Whether what is made may have this name: HDF5's, or one without an ending. False with the
+// sentence.
 bool data_named(const char *path);
 
 int data_import(const struct data_import *import);

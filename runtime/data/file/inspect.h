@@ -17,8 +17,8 @@
 bool grt_inspect_file(const char *path, struct grt_file *file, struct grt_fault *fault);
 // The library's id of that file; negative with the fault and nothing open.
 hid_t grt_inspect_open(const char *path, const struct grt_file *file, struct grt_fault *fault);
-// Checks one data set and lists its tiles. The name need not begin with a slash; `key` is the setting
-// that gives it, or NULL.
+// Checks one data set and lists its tiles. The name need not begin with a slash; `key` is the
+// setting that gives it, or NULL.
 bool grt_inspect_array(hid_t id, const struct grt_file *file, const char *name, const char *key,
                        struct grt_array *array, struct grt_fault *fault);
 

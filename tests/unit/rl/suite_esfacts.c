@@ -150,7 +150,7 @@ static void first_numbers(void **state) {
             assert_true(norm[2 * OBS + i] == 1.0f);
         }
         // As if four iterations had been seen, of each episode the 1st, 17th and 33rd step.
-        for (int i = 0; i < ES_REPORT; i++) {
+        for (uint32_t i = 0; i < ES_REPORT; i++) {
             float want = i == ES_POWER1 || i == ES_POWER2 ? 1.0f
                          : i == ES_COUNT                  ? 4.0f * 2 * DIRS * ENVS * 3
                                                           : 0.0f;

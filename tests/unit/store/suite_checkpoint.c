@@ -386,7 +386,7 @@ static void set_aside(void **state) {
     struct grt_checkpoint_dir dir = {.dir = folder, .keep = 5};
     write_file(in_folder("notes.txt"), "x", 1);
     for (uint32_t time = 1; time <= 3; time++) {
-        char aside[160], wanted[160];
+        char aside[160], wanted[192];
         bool best = time != 2;
         assert_true(grt_checkpoint_store(&dir, archive, 7) &&
                     grt_checkpoint_store(&dir, archive, 8));
