@@ -11,7 +11,8 @@
 #define WRONG_LETTER 5
 #define LEAST_BEGINNING 3
 
-// Insertions, deletions, replacements and swaps of neighbours that turn a into b, by what they count.
+// Insertions, deletions, replacements and swaps of neighbours that turn a into b, by what each
+// counts.
 static size_t distance(const char *a, const char *b) {
     size_t na = strlen(a);
     size_t nb = strlen(b);
