@@ -198,7 +198,7 @@ static void a_resumed_run_has_the_same_bits(void **state) {
     assert_true(grt_ppo_save(plain.ppo, archive));
     assert_null(grt_archive_find(archive, GRT_PPO_NORMALIZER));
     assert_true(grt_ppo_load(whole.ppo, archive, GRT_PPO_NETWORKS));
-    TEST_REFUSED(grt_ppo_load(whole.ppo, archive, GRT_PPO_ALL), GRT_INVALID, GRT_PPO_NORMALIZER);
+    TEST_REFUSED(grt_ppo_load(whole.ppo, archive, GRT_PPO_ALL), GRT_BAD_DATA, GRT_PPO_NORMALIZER);
     grt_archive_destroy(&archive);
     ppo_end(&plain);
     ppo_end(&whole);
