@@ -370,7 +370,7 @@ bool sweep_plan_read(struct sweep_plan *plan, const char *path, const char *text
     memset(plan, 0, sizeof *plan);
     snprintf(plan->path, sizeof plan->path, "%s", path);
     plan->retries = 2;
-    struct grt_node *tree = grt_tree_create(path, text, 1, 1);
+    struct grt_node *tree = grt_tree_create(&(struct grt_tree_source){.path = path}, text);
     bool good = tree && read_map(plan, tree);
     grt_tree_destroy(&tree);
     return good;

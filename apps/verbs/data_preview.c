@@ -189,8 +189,10 @@ static bool views_declare(struct views *v, struct grt_dev *dev, const struct grt
     grt_params_init(&v->params, dev, GRT_F32);
     v->module = grt_transform_create(
         grt_network_desc(.text = c->transform.text,
-                         .path = grt_config_source(c, GRT_CONFIG_TRANSFORM),
-                         .line = c->transform.line, .column = c->transform.column));
+                         .path = grt_config_file(c, GRT_CONFIG_TRANSFORM),
+                         .name = grt_config_source(c, GRT_CONFIG_TRANSFORM),
+                         .line = c->transform.line, .column = c->transform.column,
+                         .whole = c->transform.whole));
     v->plan = v->module ? grt_plan_create(dev) : NULL;
     if (!v->plan) {
         return false;

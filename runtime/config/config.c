@@ -373,12 +373,16 @@ bool grt_config_given(const struct grt_config *config, enum grt_config_key key) 
     return config && (unsigned)key < GRT_CONFIG_KEY_COUNT && config->places[key].given;
 }
 
+const char *grt_config_file(const struct grt_config *config, enum grt_config_key key) {
+    bool known = config && (unsigned)key < GRT_CONFIG_KEY_COUNT && config->places[key].file;
+    return known && config->path[0] ? config->path : NULL;
+}
+
 const char *grt_config_source(const struct grt_config *config, enum grt_config_key key) {
     if (!config || (unsigned)key >= GRT_CONFIG_KEY_COUNT) {
         return "";
     }
     const struct grt_config_place *place = &config->places[key];
-    return place->file && config->path[0] ? config->path
-           : place->name[0]               ? place->name
-                                          : config_keys[key].info.name;
+    const char *file = grt_config_file(config, key);
+    return file ? file : place->name[0] ? place->name : config_keys[key].info.name;
 }

@@ -298,13 +298,13 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
     bool steps = info == &config_keys[GRT_CONFIG_TRANSFORM].info ||
                  info == &config_keys[GRT_CONFIG_EVAL_TRANSFORM].info;
     if (isalpha((unsigned char)text[0]) && (steps || strchr(text, '('))) {
-        *tree = (struct grt_config_tree){given->line, given->column, ""};
+        *tree = (struct grt_config_tree){given->line, given->column, true, ""};
         return config_calls(text, tree->text, sizeof tree->text, why);
     }
     if (text[strspn(text, " \t\n")] != '[' && text[strspn(text, " \t\n")] != '-') {
         return WHY("%s wants a list, such as %s", info->name, info->words);
     }
-    *tree = (struct grt_config_tree){given->line, given->column, ""};
+    *tree = (struct grt_config_tree){given->line, given->column, false, ""};
     memcpy(tree->text, text, strlen(text) + 1);
     return true;
 }
@@ -434,8 +434,8 @@ static void append_list(const struct config_key *key, const void *field, char *t
 
 // In one line, whichever way it was written.
 static size_t tree_text(const struct grt_config_tree *tree, char *text, size_t capacity) {
-    struct grt_node *node =
-        tree->text[0] ? grt_tree_create("network", tree->text, 1, tree->column) : NULL;
+    const struct grt_tree_source source = {.name = "network", .column = tree->column};
+    struct grt_node *node = tree->text[0] ? grt_tree_create(&source, tree->text) : NULL;
     size_t length = node ? grt_tree_text(node, text, capacity) : 0;
     if (!node && capacity > 0) {
         text[0] = '\0';

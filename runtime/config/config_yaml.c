@@ -118,6 +118,8 @@ static bool store(struct reader *r, enum grt_config_key key, const char *name, y
     }
     *place = (struct grt_config_place){.line = (uint32_t)at.line + 1,
                                        .column = (uint32_t)at.column + 1,
+                                       .value_line = (uint32_t)value_at.line + 1,
+                                       .value_column = (uint32_t)value_at.column + 1,
                                        .given = true,
                                        .file = true};
     snprintf(place->name, sizeof place->name, "%.47s", name);

@@ -11,14 +11,42 @@
 #include "base/log.h"
 
 struct reader {
-    const char *path;
+    const struct grt_tree_source *source;
+    size_t lines;  // of the text
     yaml_parser_t parser;
     yaml_event_t event;
     uint32_t depth;
 };
 
+void grt_tree_where(const struct grt_tree_source *source, uint32_t line, uint32_t column,
+                    char *text, size_t size) {
+    const struct grt_tree_source *s = source;
+    int room = (int)size - 40;  // for a path or a name
+    if (s->path) {
+        bool known = !s->whole || s->line == 0;
+        snprintf(text, size, "%.*s:%u:%u: ", room, s->path, known ? line : s->line,
+                 known ? column : s->column);
+    } else if (s->whole) {
+        snprintf(text, size, "%.*s: ", room, s->name);
+    } else if (line > 1) {
+        snprintf(text, size, "%.*s at line %u, character %u: ", room, s->name, line, column);
+    } else {
+        snprintf(text, size, "%.*s at character %u: ", room, s->name, column);
+    }
+}
+
 static bool wrong(const struct reader *r, yaml_mark_t mark, const char *what) {
-    return grt_fail(GRT_CONFIG, "%s:%zu:%zu: %s", r->path, mark.line + 1, mark.column + 1, what);
+    char where[1100];
+    if (!r->source->path && mark.line >= r->lines) {
+        return grt_fail(GRT_CONFIG, "%s at its end: %s", r->source->name, what);
+    }
+    grt_tree_where(r->source, (uint32_t)mark.line + 1, (uint32_t)mark.column + 1, where,
+                   sizeof where);
+    return grt_fail(GRT_CONFIG, "%s%s", where, what);
+}
+
+static const char *called(const struct grt_tree_source *source) {
+    return source->path ? source->path : source->name;
 }
 
 static bool next(struct reader *r) {
@@ -34,7 +62,7 @@ static bool next(struct reader *r) {
 static struct grt_node *new_node(struct reader *r, enum grt_node_kind kind) {
     struct grt_node *node = calloc(1, sizeof *node);
     if (!node) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for %s", r->path);
+        grt_fail(GRT_NO_MEMORY, "no host memory for %s", called(r->source));
         return NULL;
     }
     node->kind = kind;
@@ -51,7 +79,7 @@ static char *scalar(struct reader *r) {
     }
     char *text = strdup(value);
     if (!text) {
-        grt_fail(GRT_NO_MEMORY, "no host memory for %s", r->path);
+        grt_fail(GRT_NO_MEMORY, "no host memory for %s", called(r->source));
     }
     return text;
 }
@@ -119,9 +147,9 @@ static struct grt_node *read_node(struct reader *r) {
     }
 }
 
-struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t line,
-                                 uint32_t column) {
-    struct reader r = {.path = path};
+struct grt_node *grt_tree_create(const struct grt_tree_source *source, const char *text) {
+    struct reader r = {.source = source, .lines = 1};
+    uint32_t line = source->line, column = source->column;
     // As many empty lines and spaces before the text as in the file it is from: then marks are
     // right.
     size_t length = strlen(text),
@@ -129,8 +157,11 @@ struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t li
     char *whole = malloc(before + length + 2);
     if (!whole || !yaml_parser_initialize(&r.parser)) {
         free(whole);
-        grt_fail(GRT_NO_MEMORY, "no host memory for %s", path);
+        grt_fail(GRT_NO_MEMORY, "no host memory for %s", called(source));
         return NULL;
+    }
+    for (const char *c = strchr(text, '\n'); c; c = strchr(c + 1, '\n')) {
+        r.lines++;
     }
     memset(whole, '\n', before);
     memset(whole + (line > 0 ? line - 1 : 0), ' ', column > 0 ? column - 1 : 0);

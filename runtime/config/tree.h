@@ -19,10 +19,18 @@ struct grt_node {
     struct grt_node *next;   // entry behind this one
 };
 
-// NULL with "path:line:column: what is wrong" said. `line` and `column`: where the text begins,
-// from 1.
-struct grt_node *grt_tree_create(const char *path, const char *text, uint32_t line,
-                                 uint32_t column);
+// Where a text is from.
+struct grt_tree_source {
+    const char *path;       // of the file; NULL: of none
+    const char *name;       // what the text is called where it is of no file
+    uint32_t line, column;  // where it begins there, from 1; 0 means 1
+    bool whole;             // it was written in other words there: only its beginning is known
+};
+// The place of a node for messages: "run.yaml:3:5: ", or "model at character 5: ".
+void grt_tree_where(const struct grt_tree_source *source, uint32_t line, uint32_t column,
+                    char *text, size_t size);
+// NULL with the place and what is wrong said.
+struct grt_node *grt_tree_create(const struct grt_tree_source *source, const char *text);
 void grt_tree_destroy(struct grt_node **tree);
 // The tree in one line; the length that it has, as snprintf gives it.
 size_t grt_tree_text(const struct grt_node *tree, char *text, size_t capacity);

@@ -48,6 +48,7 @@ struct grt_config_reals {
 // none.
 struct grt_config_tree {
     uint32_t line, column;
+    bool whole;  // it was written in other words there: resnet18, or flip | normalize
     char text[GRT_CONFIG_TREE_SIZE];
 };
 
@@ -103,10 +104,11 @@ enum grt_config_scope {
 
 // Where a value was given.
 struct grt_config_place {
-    uint32_t line, column;  // from 1; both 0: on the command line
-    bool given;             // false: it is the default
-    bool file;              // in the file of grt_config.path, else on the command line
-    char name[48];          // under which name: "use_amp"
+    uint32_t line, column;              // from 1; both 0: on the command line
+    uint32_t value_line, value_column;  // the same of what it was given
+    bool given;                         // false: it is the default
+    bool file;                          // in the file of grt_config.path, else on the command line
+    char name[48];                      // under which name: "use_amp"
 };
 
 // The value of every key, by its name: config.batch_size, config.precision, config.data,
@@ -145,7 +147,9 @@ GRT_API void grt_config_copy(struct grt_config *to, const struct grt_config *fro
 GRT_API bool grt_config_given(const struct grt_config *config, enum grt_config_key key);
 // Where a value is from, for messages: the file, or the name that stood on the command line.
 GRT_API const char *grt_config_source(const struct grt_config *config, enum grt_config_key key);
-// The same with line and column, "run.yaml:3:5: ", or "" for what stood on the command line.
+// The file, or NULL where it is from none.
+GRT_API const char *grt_config_file(const struct grt_config *config, enum grt_config_key key);
+// The file with line and column, "run.yaml:3:5: ", or "" for what stood on the command line.
 #define GRT_CONFIG_WHERE (GRT_CONFIG_TEXT_SIZE + 32)
 GRT_API void grt_config_where(const struct grt_config *config, enum grt_config_key key,
                               char where[GRT_CONFIG_WHERE]);

@@ -32,15 +32,17 @@ extern "C" {
 
 struct grt_network_desc {
     const char *text;
-    const char *path;       // of the file that the text is from, for messages; NULL: "network"
-    uint32_t line, column;  // where it begins there, from 1; 0 means 1
+    const char *path;       // of the file that the text is from, for messages; NULL: of none
+    const char *name;       // what it is called where it is of no file; NULL: "network"
+    uint32_t line, column;  // where it begins in the file, from 1; 0 means 1
+    bool whole;             // it was written in other words there: only its beginning is known
     uint32_t outputs;       // what `out` stands for; 0: `out` is refused
     bool features;          // networks by name end before the layer that gives `out`
     const struct grt_input *inputs;  // that a sample is made of, by name; NULL: `input` is refused
     uint32_t input_count;            // GRT_NETWORK_INPUTS at most
 };
 #define grt_network_desc(...) GRT_DESC(struct grt_network_desc, __VA_ARGS__)
-// NULL with "path:line:column: what is wrong".
+// NULL with "path:line:column: what is wrong", or "network at character 5: what is wrong".
 GRT_API struct grt_module *grt_network_create(const struct grt_network_desc *desc);
 // The same for a learner's desc.
 GRT_API struct grt_module *grt_network_make(const void *desc);

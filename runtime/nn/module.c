@@ -125,8 +125,11 @@ struct grt_shape grt_module_refuse(const struct grt_module *module, const char *
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    grt_fail(module->where[0] ? GRT_CONFIG : GRT_INVALID, "%s%s: %s", module->where,
-             module->fns->kind, text);
+    char kind[64];
+    snprintf(kind, sizeof kind, "%s: ", module->fns->kind);
+    bool said = strcmp(module->where, kind) == 0;  // by the name of its text
+    grt_fail(module->where[0] ? GRT_CONFIG : GRT_INVALID, "%s%s%s", module->where, said ? "" : kind,
+             text);
     return (struct grt_shape){0};
 }
 

@@ -164,9 +164,11 @@ static struct grt_ppo_net net_of(const struct grt_config *c, enum grt_config_key
     const struct grt_config_tree *list = grt_config_value(c, key);
     *mlp = grt_task_mlp(c, outputs);
     *network = (struct grt_network_desc){.text = list->text,
-                                         .path = grt_config_source(c, key),
+                                         .path = grt_config_file(c, key),
+                                         .name = grt_config_source(c, key),
                                          .line = list->line,
                                          .column = list->column,
+                                         .whole = list->whole,
                                          .outputs = outputs};
     return list->text[0] ? (struct grt_ppo_net){grt_network_make, network}
                          : (struct grt_ppo_net){grt_mlp_make, mlp};

@@ -21,7 +21,7 @@ static const char *const act_words[] = {
 
 static void say_where(struct grt_module *module, const struct network_reading *r,
                       const struct grt_node *at) {
-    snprintf(module->where, sizeof module->where, "%.80s:%u:%u: ", r->path, at->line, at->column);
+    grt_tree_where(&r->source, at->line, at->column, module->where, sizeof module->where);
 }
 
 // ---- layers ----
@@ -459,15 +459,17 @@ static struct grt_module *make_layer(struct network_reading *r, const struct grt
 // A network that names inputs takes all of them: data that nobody uses are a mistake.
 static bool all_taken(const struct network_reading *r) {
     const char *taken = NULL, *left = NULL;
+    char where[1100];
+    grt_tree_where(&r->source, r->line, r->column, where, sizeof where);
     for (uint32_t i = 0; i < r->desc->input_count && i < GRT_NETWORK_INPUTS; i++) {
         const char **first = r->taken[i] ? &taken : &left;
         *first = *first ? *first : bare(r->desc->inputs[i].name);
     }
     return r->whole || !taken || !left ||
            grt_fail(GRT_CONFIG,
-                    "%s:%u:%u: the network takes input '%.60s', and nothing takes input '%.60s': "
+                    "%sthe network takes input '%.60s', and nothing takes input '%.60s': "
                     "begin a branch with {input: %.60s}, or leave it out of `inputs`",
-                    r->path, r->line, r->column, taken, left, left);
+                    where, taken, left, left);
 }
 
 static bool is_named(const struct grt_node *node) {
@@ -484,9 +486,8 @@ struct grt_module *grt_network_create(const struct grt_network_desc *desc) {
         grt_fail(GRT_INVALID, "network: no %s", desc ? "text" : "desc");
         return NULL;
     }
-    struct network_reading r = {.desc = desc, .path = desc->path ? desc->path : "network"};
-    struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
-                                            desc->column ? desc->column : 1);
+    struct network_reading r = {.desc = desc, .source = network_source(desc, "network")};
+    struct grt_node *tree = grt_tree_create(&r.source, desc->text);
     // A network by name that stands alone is the whole network, so its parameters have its own
     // names.
     const struct grt_node *alone = tree && tree->kind == GRT_NODE_LIST ? tree->first : NULL;

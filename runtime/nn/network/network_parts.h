@@ -11,7 +11,7 @@
 
 struct network_reading {
     const struct grt_network_desc *desc;
-    const char *path;
+    struct grt_tree_source source;
     uint32_t made;
     bool inside;  // a layer stands before: what comes in here is no sample
     bool whole;   // a layer takes samples with all their inputs
@@ -19,7 +19,9 @@ struct network_reading {
     uint32_t line, column;  // of the first layer `input`
 };
 
-// Says "path:line:column: what is wrong"; NULL, for whoever makes a module.
+// Where the text of a desc is from, by its name or else this one.
+struct grt_tree_source network_source(const struct grt_network_desc *desc, const char *otherwise);
+// Says the place and what is wrong; NULL, for whoever makes a module.
 struct grt_module *network_wrong(const struct network_reading *r, const struct grt_node *at,
                                  const char *format, ...) GRT_PRINTF(3, 4);
 // A whole number from 1 on.

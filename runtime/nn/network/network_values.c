@@ -9,14 +9,23 @@
 
 #include "base/log.h"
 
+struct grt_tree_source network_source(const struct grt_network_desc *desc, const char *otherwise) {
+    return (struct grt_tree_source){.path = desc->path,
+                                    .name = desc->name ? desc->name : otherwise,
+                                    .line = desc->line,
+                                    .column = desc->column,
+                                    .whole = desc->whole};
+}
+
 struct grt_module *network_wrong(const struct network_reading *r, const struct grt_node *at,
                                  const char *format, ...) {
-    char text[384];
+    char text[384], where[1100];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    grt_fail(GRT_CONFIG, "%s:%u:%u: %s", r->path, at->line, at->column, text);
+    grt_tree_where(&r->source, at->line, at->column, where, sizeof where);
+    grt_fail(GRT_CONFIG, "%s%s", where, text);
     return NULL;
 }
 

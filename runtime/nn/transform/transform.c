@@ -488,9 +488,8 @@ static const struct grt_module_fns transform_fns = {"transform", declare, forwar
                                                     backward,    destroy, onnx};
 
 static bool read_list(const struct grt_network_desc *desc, struct transform *t, struct list *l) {
-    struct network_reading r = {.desc = desc, .path = desc->path ? desc->path : "transform"};
-    struct grt_node *tree = grt_tree_create(r.path, desc->text, desc->line ? desc->line : 1,
-                                            desc->column ? desc->column : 1);
+    struct network_reading r = {.desc = desc, .source = network_source(desc, "transform")};
+    struct grt_node *tree = grt_tree_create(&r.source, desc->text);
     bool good = tree != NULL;
     if (good && (tree->kind != GRT_NODE_LIST || !tree->first)) {
         good = network_wrong(&r, tree, "a list of transforms is wanted") != NULL;
@@ -500,9 +499,9 @@ static bool read_list(const struct grt_network_desc *desc, struct transform *t, 
                    ? transform_step_read(&r, node, &l->steps[l->step_count++])
                    : network_wrong(&r, node, "more than %d transforms", TRANSFORM_STEPS) != NULL;
     }
-    if (good && !t->base.where[0]) {
-        snprintf(t->base.where, sizeof t->base.where, "%.80s:%u:%u: ", r.path, tree->line,
-                 tree->column);
+    if (good && l == &t->training) {
+        r.source.whole = true;
+        grt_tree_where(&r.source, tree->line, tree->column, t->base.where, sizeof t->base.where);
     }
     grt_tree_destroy(&tree);
     return good;

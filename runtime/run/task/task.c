@@ -83,8 +83,9 @@ static bool choose_model(struct grt_task *task) {
         }
         c->places[GRT_CONFIG_NETWORK] = place;
         c->places[GRT_CONFIG_NETWORK].given = true;  // by its kind, where nobody gave a model
-        c->network.line = place.line;
-        c->network.column = place.column;
+        c->network.line = place.value_line;
+        c->network.column = place.value_column;
+        c->network.whole = true;
         return one_network(c);
     }
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -223,12 +224,13 @@ static struct grt_module *make_model(const struct grt_task *task) {
     if (grt_config_given(c, GRT_CONFIG_NETWORK)) {
         struct grt_input inputs[GRT_DATA_MAX_ARRAYS];
         uint32_t count = network_inputs(task, inputs);
-        return grt_network_create(grt_network_desc(.text = c->network.text,
-                                                   .path = grt_config_source(c, GRT_CONFIG_NETWORK),
-                                                   .line = c->network.line,
-                                                   .column = c->network.column, .outputs = outputs,
-                                                   .features = features, .inputs = inputs,
-                                                   .input_count = count));
+        return grt_network_create(
+            grt_network_desc(.text = c->network.text,
+                             .path = grt_config_file(c, GRT_CONFIG_NETWORK),
+                             .name = grt_config_source(c, GRT_CONFIG_NETWORK),
+                             .line = c->network.line, .column = c->network.column,
+                             .whole = c->network.whole, .outputs = outputs, .features = features,
+                             .inputs = inputs, .input_count = count));
     }
     struct grt_mlp_desc mlp = grt_task_mlp(c, is_points(task) ? 0 : outputs);
     return is_points(task)
@@ -241,9 +243,11 @@ static struct grt_module *make_model(const struct grt_task *task) {
 static struct grt_network_desc text_of(const struct grt_config *c, enum grt_config_key key,
                                        const struct grt_config_tree *tree) {
     return (struct grt_network_desc){.text = tree->text,
-                                     .path = grt_config_source(c, key),
+                                     .path = grt_config_file(c, key),
+                                     .name = grt_config_source(c, key),
                                      .line = tree->line,
-                                     .column = tree->column};
+                                     .column = tree->column,
+                                     .whole = tree->whole};
 }
 
 static struct grt_module *make_transform(const struct grt_config *c) {

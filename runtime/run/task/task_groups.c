@@ -13,10 +13,17 @@
 static bool wrong(const struct grt_config *c, const struct grt_node *at, const char *format, ...)
     GRT_PRINTF(3, 4);
 
+static struct grt_tree_source source_of(const struct grt_config *c) {
+    return (struct grt_tree_source){.path = grt_config_file(c, GRT_CONFIG_GROUPS),
+                                    .name = grt_config_source(c, GRT_CONFIG_GROUPS),
+                                    .line = c->groups.line,
+                                    .column = c->groups.column};
+}
+
 static void place_text(const struct grt_config *c, const struct grt_node *at, char *text,
                        size_t capacity) {
-    snprintf(text, capacity, "%.80s:%u:%u: ", grt_config_source(c, GRT_CONFIG_GROUPS), at->line,
-             at->column);
+    const struct grt_tree_source source = source_of(c);
+    grt_tree_where(&source, at->line, at->column, text, capacity);
 }
 
 static bool wrong(const struct grt_config *c, const struct grt_node *at, const char *format, ...) {
@@ -114,8 +121,8 @@ bool task_groups(const struct grt_config *c, struct grt_optim_desc *optim) {
     if (!grt_config_given(c, GRT_CONFIG_GROUPS)) {
         return true;
     }
-    struct grt_node *tree = grt_tree_create(grt_config_source(c, GRT_CONFIG_GROUPS), text->text,
-                                            text->line ? text->line : 1, text->column);
+    const struct grt_tree_source source = source_of(c);
+    struct grt_node *tree = grt_tree_create(&source, text->text);
     bool good = tree && (tree->kind == GRT_NODE_LIST ||
                          wrong(c, tree, "groups wants a list, such as %s",
                                grt_config_key_info(GRT_CONFIG_GROUPS)->words));

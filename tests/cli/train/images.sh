@@ -175,7 +175,9 @@ refuse 78 'gives [5][5][3] in training, and [4][4][3] in evaluations' "${shrunk[
 refuse 78 'eval_transform: there is no `transform` of training' "${shrunk[@]}" eval_transform='center_crop(4)' checkpoint_dir=none
 
 refuse 78 'transform: `normalize: true` comes before it' "${train[@]}" --data plain.h5 transform=normalize checkpoint_dir=none
-refuse 78 "no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
+printf 'hidden: 4\ntransform:\n    normalize | random_flip\n' >calls.yaml
+refuse 78 "calls.yaml:3:5: no transform 'random_flip'" model calls.yaml --data plain.h5 inputs=shots targets=lies
+refuse 78 "gpurt: error: transform: no transform 'random_flip'" "${train[@]}" --data plain.h5 normalize=false transform=random_flip checkpoint_dir=none
 # There and back again.
 expect 0 convert once.safetensors back.h5
 expect 0 convert back.h5 back.safetensors

@@ -177,10 +177,10 @@ refuse 78 "groups.yaml:11:15: groups: no parameter matches 'layers.7.*'; paramet
     "${groups[@]}" checkpoint_dir=none
 sed -i 's/layers.7.\*/layers.1.*/; s/ lr: 0.01/ learning_rat: 0.01/' groups.yaml
 refuse 78 "groups.yaml:12:25: groups: no key 'learning_rat'" "${groups[@]}" checkpoint_dir=none
-refuse 78 'groups:1:2: groups: an entry wants match' "${lift[@]}" checkpoint_dir=none 'groups=[{lr: 1}]'
-refuse 78 'groups:1:2: groups: an entry wants learning_rate or weight_decay' "${lift[@]}" checkpoint_dir=none \
+refuse 78 'groups at character 2: groups: an entry wants match' "${lift[@]}" checkpoint_dir=none 'groups=[{lr: 1}]'
+refuse 78 'groups at character 2: groups: an entry wants learning_rate or weight_decay' "${lift[@]}" checkpoint_dir=none \
     'groups=[{match: "*"}]'
-refuse 78 'groups:1:19: groups: learning_rate wants a number from 0 to 1000, not -1' "${lift[@]}" checkpoint_dir=none \
+refuse 78 'groups at character 19: groups: learning_rate wants a number from 0 to 1000, not -1' "${lift[@]}" checkpoint_dir=none \
     'groups=[{match: "*", lr: -1}]'
 refuse 78 'groups wants a list, such as' "${lift[@]}" checkpoint_dir=none 'groups=all'
 
@@ -249,9 +249,9 @@ refuse 78 'other.yaml:2:1: model is a key of supervised training, and this is a 
 refuse 78 'this is a config of evolution strategies: its network is `policy`' train es --env cartpole 'model=[{linear: out}]'
 refuse 78 'actor=3: actor wants a list, such as [{linear: 64}, tanh, {linear: out}]' train ppo --env cartpole actor=3
 # What stands on the command line is not in the file.
-refuse 78 "actor:1:2: no layer 'linaer'" train ppo --env cartpole --config <(echo 'seed: 3') 'actor=[{linaer: 5}]'
-refuse 78 "model:1:2: no layer 'linaer'" model both.yaml 'model=[{linaer: 5}]'
-refuse 78 'critic_network:1:2: the critic gives [2] for an observation; it must give [1]' train ppo --env cartpole 'critic_network=[{linear: 2}]'
+refuse 78 "actor at character 2: no layer 'linaer'" train ppo --env cartpole --config <(echo 'seed: 3') 'actor=[{linaer: 5}]'
+refuse 78 "model at character 2: no layer 'linaer'" model both.yaml 'model=[{linaer: 5}]'
+refuse 78 'critic_network at character 2: the critic gives [2] for an observation; it must give [1]' train ppo --env cartpole 'critic_network=[{linear: 2}]'
 
 # ---- class weights that are refused ----
 refuse 78 'class_weights=[1, 0.5, 4]; here it is [1, 0.5, 3]' "${side[@]}" checkpoint_dir=weighed class_weights=1,0.5,3 --resume

@@ -276,7 +276,11 @@ refuse 78 'which is another run' "${list[@]}" checkpoint_dir=list --resume 'mode
 sed 's/{linear: 16}\]/{linear: 15}]/' list.yaml >list-bad.yaml
 refuse 78 'list-bad.yaml:6:5: residual: body gives [15], the input has [16]' train supervised \
     --config list-bad.yaml checkpoint_dir=none
-refuse 78 "model:1:2: no layer 'lineaer'; did you mean 'linear'" model --data d.h5 'model=[{lineaer: 4}]'
+printf 'epochs: 3\nmodel:  resnet18\n' >named.yaml
+refuse 78 "named.yaml:2:9: resnet: takes images of [height][width][channels], not [" train supervised --config named.yaml \
+    --data d.h5 checkpoint_dir=none
+refuse 78 "gpurt: error: model: resnet: takes images of [height][width][channels], not [" model --data d.h5 model=resnet18
+refuse 78 "model at character 2: no layer 'lineaer'; did you mean 'linear'" model --data d.h5 'model=[{lineaer: 4}]'
 
 printf 'data:\n  batch_szie: 64\n' >bad.yaml
 expect 78 train supervised --config bad.yaml

@@ -13,6 +13,11 @@
 
 // ---- trees ----
 
+static struct grt_node *tree_of(const char *text, uint32_t line, uint32_t column) {
+    const struct grt_tree_source source = {.path = "f", .line = line, .column = column};
+    return grt_tree_create(&source, text);
+}
+
 static void texts(void **state) {
     (void)state;
     static const struct {
@@ -31,7 +36,7 @@ static void texts(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[128], little[4] = "???";
-        struct grt_node *tree = grt_tree_create("f", rows[i].text, 1, 1);
+        struct grt_node *tree = tree_of(rows[i].text, 1, 1);
         assert_non_null(tree);
         size_t length = strlen(rows[i].line);
         assert_int_equal(grt_tree_text(tree, text, sizeof text), length);
@@ -45,7 +50,7 @@ static void texts(void **state) {
         assert_string_equal(exact, rows[i].line);
         free(exact);
         // And it reads back as the same.
-        struct grt_node *again = grt_tree_create("f", text, 1, 1);
+        struct grt_node *again = tree_of(text, 1, 1);
         char second[128];
         assert_true(again && grt_tree_text(again, second, sizeof second) == length);
         assert_string_equal(second, text);
@@ -70,7 +75,7 @@ static void expect(const struct grt_node *node, enum grt_node_kind kind, const c
 // Places are those of the file that the text is from.
 static void places(void **state) {
     (void)state;
-    struct grt_node *t = grt_tree_create("f", "[a, {b: c},\n d]", 7, 5);
+    struct grt_node *t = tree_of("[a, {b: c},\n d]", 7, 5);
     expect(t, GRT_NODE_LIST, NULL, 7, 5);
     const struct grt_node *a = t->first, *map = a->next, *d = map->next;
     expect(a, GRT_NODE_TEXT, "a", 7, 6);
@@ -80,10 +85,10 @@ static void places(void **state) {
     expect(d, GRT_NODE_TEXT, "d", 8, 2);
     assert_null(d->next);
     grt_tree_destroy(&t);
-    t = grt_tree_create("f", "a", 0, 0);
+    t = tree_of("a", 0, 0);
     expect(t, GRT_NODE_TEXT, "a", 1, 1);
     grt_tree_destroy(&t);
-    t = grt_tree_create("f", "a", 3, 0);
+    t = tree_of("a", 3, 0);
     expect(t, GRT_NODE_TEXT, "a", 3, 1);
     grt_tree_destroy(&t);
 }
@@ -104,7 +109,19 @@ static void mistakes(void **state) {
         {"[a", "f:"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        TEST_REFUSED(grt_tree_create("f", rows[i].text, 3, 5), GRT_CONFIG, rows[i].why);
+        TEST_REFUSED(tree_of(rows[i].text, 3, 5), GRT_CONFIG, rows[i].why);
+    }
+    // Of no file: by characters, and what is not closed by the end.
+    const struct grt_tree_source none = {.name = "model"};
+    static const struct {
+        const char *text, *why;
+    } lines[] = {{"[a, *b]", "model at character 5: "},
+                 {"[a,\n *b]", "model at line 2, character 2: "},
+                 {"[a, b", "model at its end: "},
+                 {"[a,\nb", "model at its end: "},
+                 {"", "model at its end: there is nothing here"}};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        TEST_REFUSED(grt_tree_create(&none, lines[i].text), GRT_CONFIG, lines[i].why);
     }
     // Just as deep as is allowed, and one deeper.
     char deep[2 * GRT_CONFIG_MAX_DEPTH + 4];
@@ -114,9 +131,9 @@ static void mistakes(void **state) {
         memset(deep + depth, ']', depth);
         deep[2 * depth] = '\0';
         if (more) {
-            TEST_REFUSED(grt_tree_create("f", deep, 1, 1), GRT_CONFIG, "f:1:33: nested too deep");
+            TEST_REFUSED(tree_of(deep, 1, 1), GRT_CONFIG, "f:1:33: nested too deep");
         } else {
-            struct grt_node *tree = grt_tree_create("f", deep, 1, 1);
+            struct grt_node *tree = tree_of(deep, 1, 1);
             assert_non_null(tree);
             grt_tree_destroy(&tree);
         }
@@ -127,7 +144,7 @@ static void mistakes(void **state) {
         snprintf(wide + 1 + 3 * i, sizeof wide - 1 - 3 * (size_t)i, "[],");
     }
     wide[1 + 3 * 40 - 1] = ']';
-    struct grt_node *tree = grt_tree_create("f", wide, 1, 1);
+    struct grt_node *tree = tree_of(wide, 1, 1);
     assert_non_null(tree);
     grt_tree_destroy(&tree);
     // Trees of a file are as deep, its own map counted.
@@ -184,10 +201,16 @@ static void given(void **state) {
         assert_string_equal(where, rows[i].where);
         assert_string_equal(grt_config_source(&c, rows[i].key), rows[i].source);
         assert_int_equal(grt_config_given(&c, rows[i].key), rows[i].given);
+        const char *file = grt_config_file(&c, rows[i].key);
+        assert_string_equal(file ? file : "", rows[i].where[0] ? rows[i].source : "");
     }
+    const struct grt_config_place *lr = &c.places[GRT_CONFIG_LEARNING_RATE];
+    assert_true(lr->value_line == 2 && lr->value_column == 7);
+    assert_int_equal(c.places[GRT_CONFIG_SEED].value_line, 0);
     grt_config_where(NULL, GRT_CONFIG_SEED, where);
     assert_string_equal(where, "");
     assert_string_equal(grt_config_source(NULL, GRT_CONFIG_SEED), "");
+    assert_null(grt_config_file(NULL, GRT_CONFIG_SEED));
     assert_false(grt_config_given(NULL, GRT_CONFIG_SEED));
     assert_null(grt_config_value(NULL, GRT_CONFIG_SEED));
     assert_null(grt_config_value(&c, GRT_CONFIG_KEY_COUNT));

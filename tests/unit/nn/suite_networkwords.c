@@ -339,7 +339,17 @@ static void sentences(void **state) {
     }
     // Without a path and a place.
     TEST_REFUSED(grt_network_create(grt_network_desc(.text = "[{linear: 0}]")), GRT_CONFIG,
-                 "network:1:11: linear wants");
+                 "network at character 11: linear wants");
+    TEST_REFUSED(grt_network_create(grt_network_desc(.text = "[relu,\n {linear: 0}]", .name = "n")),
+                 GRT_CONFIG, "n at line 2, character 11: linear wants");
+    // In other words there: its beginning, or its name alone.
+    TEST_REFUSED(
+        grt_network_create(grt_network_desc(.text = "[relu, {linear: 0}]", .path = "a.yaml",
+                                            .line = 3, .column = 8, .whole = true)),
+        GRT_CONFIG, "a.yaml:3:8: linear wants");
+    TEST_REFUSED(grt_network_create(grt_network_desc(.text = "[relu, {linear: 0}]", .name = "model",
+                                                     .whole = true)),
+                 GRT_CONFIG, "model: linear wants");
     TEST_REFUSED(grt_network_create(grt_network_desc(.path = "x")), GRT_INVALID,
                  "network: no text");
     TEST_REFUSED(grt_network_create(grt_network_desc(.text = "[resnet18]")), GRT_CONFIG,
@@ -378,7 +388,7 @@ static void limits(void **state) {
             grt_module_destroy(&module);
             assert_null(module);
         } else {
-            TEST_REFUSED(grt_network_create(&network), GRT_CONFIG, "network:1:");
+            TEST_REFUSED(grt_network_create(&network), GRT_CONFIG, "network at character ");
         }
     }
 }

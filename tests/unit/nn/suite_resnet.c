@@ -305,11 +305,12 @@ static void refused(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"[resnet17]", "1:2: no layer 'resnet17'; did you mean 'resnet1"},
-        {"[{resnet18: 3}]", "1:13: resnet18 takes keys"},
-        {"[{resnet18: {stem: big}}]", "1:20: stem: big is none of auto, cifar, imagenet"},
+        {"[resnet17]", "at character 2: no layer 'resnet17'; did you mean 'resnet1"},
+        {"[{resnet18: 3}]", "at character 13: resnet18 takes keys"},
+        {"[{resnet18: {stem: big}}]",
+         "at character 20: stem: big is none of auto, cifar, imagenet"},
         {"[{resnet18: {depth: 3}}]", "resnet18 has no key 'depth'"},
-        {"[{wideresnet: {depth: 27}}]", "1:23: wideresnet: depth is 6 n + 4"},
+        {"[{wideresnet: {depth: 27}}]", "at character 23: wideresnet: depth is 6 n + 4"},
         {"[{wideresnet: {dropout: 1}}]", "dropout wants a probability"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -250,13 +250,13 @@ static void refused(void **state) {
         const char *text, *why;
     } rows[] = {
         {"[]", "a list of transforms is wanted"},
-        {"[resizes]", "1:2: no transform 'resizes'; did you mean 'resize'?"},
+        {"[resizes]", "at character 2: no transform 'resizes'; did you mean 'resize'?"},
         {"[tint]", "no transform 'tint'; there are resize, center_crop"},
-        {"[resize]", "1:2: resize wants a size: resize(32)"},
-        {"[{resize: 0}]", "1:11: resize wants numbers from 1 to 16384, not '0'"},
+        {"[resize]", "at character 2: resize wants a size: resize(32)"},
+        {"[{resize: 0}]", "at character 11: resize wants numbers from 1 to 16384, not '0'"},
         {"[{resize: 2.5}]", "resize wants whole pixels"},
         {"[{resize: [1, 2, 3]}]", "resize wants 1 to 2 numbers"},
-        {"[{resize: {sise: 3}}]", "1:12: resize has no value 'sise'"},
+        {"[{resize: {sise: 3}}]", "at character 12: resize has no value 'sise'"},
         {"[{random_horizontal_flip: 2}]", "p wants numbers from 0 to 1, not '2'"},
         {"[{random_resized_crop: {size: 3, scale: [1, 0.5]}}]", "scale wants two numbers"},
         {"[{random_crop: {padding_mode: odd}}]", "padding_mode: odd is none of constant, reflect"},

@@ -14,8 +14,8 @@
 
 static bool read(const char *text, struct transform_step *step) {
     const struct grt_network_desc desc = {.text = text};
-    const struct network_reading r = {.desc = &desc, .path = "t"};
-    struct grt_node *tree = grt_tree_create("t", text, 1, 1);
+    const struct network_reading r = {.desc = &desc, .source = {.path = "t"}};
+    struct grt_node *tree = grt_tree_create(&r.source, text);
     assert_true(tree && tree->kind == GRT_NODE_LIST && tree->first);
     bool good = transform_step_read(&r, tree->first, step);
     grt_tree_destroy(&tree);
@@ -377,7 +377,7 @@ static void lists(void **state) {
     }
     strcat(text, "]");
     TEST_REFUSED(grt_transform_create(grt_network_desc(.text = text)), GRT_CONFIG,
-                 "transform:1:178: more than 16 transforms");
+                 "transform at character 178: more than 16 transforms");
     TEST_REFUSED(grt_transform_create(grt_network_desc(.path = "t")), GRT_INVALID,
                  "transform: no text");
     TEST_REFUSED(grt_transform_create(grt_network_desc(.text = "normalize", .path = "a.yaml",
@@ -390,7 +390,7 @@ static void lists(void **state) {
     TEST_REFUSED(grt_transform_evaluate(one, grt_network_desc(.path = "t")), GRT_INVALID,
                  "transform: no text of evaluations");
     TEST_REFUSED(grt_transform_evaluate(one, grt_network_desc(.text = "[{resize: 0}]")), GRT_CONFIG,
-                 "transform:1:11: resize wants");
+                 "transform at character 11: resize wants");
     assert_null(grt_transform_boxes(one, 0));
     assert_null(grt_transform_colours(one, 0));
     grt_module_destroy(&one);

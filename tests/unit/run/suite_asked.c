@@ -48,12 +48,14 @@ static void groups(void **state) {
     static const struct {
         const char *text, *why;
     } rows[] = {
-        {"[{match: a, rate: 1}]",
-         "groups:1:13: groups: no key 'rate'; there are match, learning_rate and weight_decay"},
-        {"[{match: a, match: b, lr: 0.1}]", "groups:1:13: groups: 'match' was given already"},
+        {"[{match: a, rate: 1}]", "groups at character 13: groups: no key 'rate'; there are match, "
+                                  "learning_rate and weight_decay"},
+        {"[{match: a, match: b, lr: 0.1}]",
+         "groups at character 13: groups: 'match' was given already"},
         {"[{match: a, lr: 0.1, learning_rate: 0.2}]", "'learning_rate' was given already"},
         {"[{match: a, weight_decay: 0, weight_decay: 0}]", "'weight_decay' was given already"},
-        {"[a]", "groups:1:2: groups: an entry is {match: NAME, learning_rate: R, weight_decay: D}"},
+        {"[a]", "groups at character 2: groups: an entry is {match: NAME, learning_rate: R, "
+                "weight_decay: D}"},
         {"[{lr: 0.1}]", "groups: an entry wants match"},
         {"[{match: a}]", "groups: an entry wants learning_rate or weight_decay"},
         {"[{match: [a], lr: 0.1}]", "groups: match wants a name with * and ?, such as"},
