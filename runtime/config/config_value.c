@@ -298,13 +298,15 @@ static bool read_tree(const struct grt_config_key_info *info, const struct confi
     bool steps = info == &config_keys[GRT_CONFIG_TRANSFORM].info ||
                  info == &config_keys[GRT_CONFIG_EVAL_TRANSFORM].info;
     if (isalpha((unsigned char)text[0]) && (steps || strchr(text, '('))) {
-        *tree = (struct grt_config_tree){given->line, given->column, true, ""};
+        *tree = (struct grt_config_tree){given->line, given->column, 1, ""};
         return config_calls(text, tree->text, sizeof tree->text, why);
     }
-    if (text[strspn(text, " \t\n")] != '[' && text[strspn(text, " \t\n")] != '-') {
+    // As YAML has it: "[a]", or lines that begin with a dash of their own, which "-1" does not.
+    const char *first = text + strspn(text, " \t\n");
+    if (*first != '[' && (*first != '-' || !strchr(" \n", first[1]))) {
         return WHY("%s wants a list, such as %s", info->name, info->words);
     }
-    *tree = (struct grt_config_tree){given->line, given->column, false, ""};
+    *tree = (struct grt_config_tree){given->line, given->column, 0, ""};
     memcpy(tree->text, text, strlen(text) + 1);
     return true;
 }

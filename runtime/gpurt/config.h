@@ -48,7 +48,7 @@ struct grt_config_reals {
 // none.
 struct grt_config_tree {
     uint32_t line, column;
-    bool whole;  // it was written in other words there: resnet18, or flip | normalize
+    uint32_t whole;  // 1: it was written in other words there, such as flip | normalize
     char text[GRT_CONFIG_TREE_SIZE];
 };
 

@@ -432,8 +432,29 @@ static void heads(void **state) {
     unlink(path);
 }
 
+// A list begins with a bracket, or with a dash that is a word by itself: a number below 0 is none.
+static void dashes(void **state) {
+    (void)state;
+    static const char *const lists[] = {"[relu]", " [relu]", "- relu", "-\n  relu"};
+    static const char *const none[] = {"-00..9", "-1", "--", "-relu", "relu", "{a: 1}"};
+    struct grt_config c;
+    char text[64];
+    grt_config_init(&c);
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        assert_true(grt_config_set(&c, GRT_CONFIG_NETWORK, lists[i]));
+        grt_config_value_text(&c, GRT_CONFIG_NETWORK, text, sizeof text);
+        assert_string_equal(text, "[relu]");
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        TEST_REFUSED(grt_config_set(&c, GRT_CONFIG_NETWORK, none[i]), GRT_CONFIG, "wants a list");
+    }
+    grt_config_value_text(&c, GRT_CONFIG_NETWORK, text, sizeof text);
+    assert_string_equal(text, "[relu]");
+}
+
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(texts), TEST_CASE(places),  TEST_CASE(mistakes), TEST_CASE(flags), TEST_CASE(given),
-    TEST_CASE(kinds), TEST_CASE(settled), TEST_CASE(lists),    TEST_CASE(calls), TEST_CASE(heads),
+    TEST_CASE(dashes), TEST_CASE(texts), TEST_CASE(places), TEST_CASE(mistakes),
+    TEST_CASE(flags),  TEST_CASE(given), TEST_CASE(kinds),  TEST_CASE(settled),
+    TEST_CASE(lists),  TEST_CASE(calls), TEST_CASE(heads),
 };
 TEST_SUITE(trees, false, cases);

@@ -525,9 +525,7 @@ static void targets_of_several_kinds(void **state) {
         static const char *const says[] = {
             NULL,
             "row 3 of 'k' has class 5; classes are 0 to 4: cross_entropy(N) says how many",
-            "row 3 of 'k' has class -1; classes are 0 to 4: number classes from 0, or learn them "
-            "as "
-            "numbers with mse",
+            "row 3 of 'k' has class -1; classes are 0 to 4: number classes from 0, or learn",
             "row 2 of the targets 's' has 1.5 (column 1); bce wants 0 to 1",
             "row 2 of the targets 's' has -0.5 (column 1); bce wants 0 to 1",
             "row 7 of the targets is not finite (column 3 is nan)",
