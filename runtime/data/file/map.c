@@ -125,9 +125,11 @@ const unsigned char *grt_map_bytes(const struct grt_file_map *map) {
     return (const unsigned char *)atomic_load(&map->first);
 }
 
-// A file that ends within a page has zeros behind its end and no fault: its size is asked for too.
+// A file that ends within a page has zeros behind its end and no fault: its size is asked for too,
+// behind the faults. One that is cut between the two questions would else be a fault of the disk.
 bool grt_map_check(const struct grt_file_map *map, struct grt_fault *fault) {
     struct stat now;
+    bool torn = atomic_load(&map->torn);
     if (!is_installed()) {
         pthread_mutex_lock(&lock);
         install();
@@ -137,6 +139,6 @@ bool grt_map_check(const struct grt_file_map *map, struct grt_fault *fault) {
         return grt_fault_truncated(fault, (uint64_t)now.st_size,
                                    map->bytes - (uint64_t)now.st_size);
     }
-    return !atomic_load(&map->torn) ||
+    return !torn ||
            grt_fault(fault, GRT_IO, "reading failed: the disk does not give a part of the file");
 }
