@@ -194,6 +194,13 @@ said '^1 of them are NaN'
 expect 0 predict --data d.h5 --device ref --checkpoint nan1 -o no_gap.csv
 [ "$(diff gap.csv no_gap.csv | grep -c '^<')" -eq 1 ] || wrong "more than one prediction differs"
 [ "$(sed -n 2347p gap.csv)" = nan ] || wrong "row 2345 is not NaN: $(sed -n 2347p gap.csv)"
+# The first, two in a row, and the last.
+"$python" -c 'import h5py, shutil; shutil.copy("d.h5", "gaps.h5"); f = h5py.File("gaps.h5", "r+")["x"]
+for row in 0, 7, 8, 2999: f[row, 1] = float("inf")'
+expect 0 predict --data gaps.h5 --device ref --checkpoint nan1 -o gaps.csv on_nan=drop
+said '^4 of them are NaN'
+[ "$(diff gaps.csv no_gap.csv | grep -c '^<')" -eq 4 ] || wrong "more than four predictions differ"
+[ "$(grep -n nan gaps.csv | tr '\n' ' ')" = "2:nan 9:nan 10:nan 3001:nan " ] || wrong "other rows are NaN: $(grep -n nan gaps.csv)"
 expect 65 "${base[@]}" --data nan.h5 checkpoint_dir=nan2 on_nan=late shuffle=false validation_split=0 epochs=1 cache=none
 said 'row 2345 of the inputs is not finite'
 [ -n "$(ls nan2)" ] || wrong "on_nan=late: no step before the row"

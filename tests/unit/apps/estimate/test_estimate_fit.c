@@ -104,6 +104,40 @@ static void test_leave_card_out(void **state) {
     report_finish(&report);
 }
 
+// GFLOP/s of a product that the model makes of shares.
+static double rate_of(const char *shape, const struct roof_shares *shares) {
+    struct report_cell cells[] = {{.key = "shape", .text = shape},
+                                  {.key = "batch", .number = 1},
+                                  {.key = "precision", .text = "f16"}};
+    struct report_row row = {.cells = cells, .cell_count = 3};
+    struct roof_work work;
+    double amount;
+    assert_true(suite_of("gemm")->count(&row, &round_card, &work, &amount));
+    return amount / roof_time(&round_card, 1e-12, &work, shares).seconds / 1e9;
+}
+
+// The fit of Round Card's results by `shares` and of Other Card's two, at these GFLOP/s. The report
+// is the caller's to finish.
+static void fit_two_more(struct report *report, const struct cards *cards, struct fit *fit,
+                         const struct roof_shares *shares, double thousand, double two_thousand) {
+    char text[8192], why[REPORT_WHY];
+    report_init(report);
+    records_of("Round Card", &cards->list[0], shares, 1e-12, text, sizeof text);
+    assert_true(report_read_text(report, "a", text, strlen(text), false, why));
+    snprintf(text, sizeof text,
+             "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"Other Card\",\"backend\":"
+             "\"vulkan\"},\"rows\":[{\"kind\":\"gemm\",\"shape\":\"1024x1024x1024\",\"batch\":1,"
+             "\"precision\":\"f16\",\"trans\":\"nn\",\"gflop_per_s\":%.17g,\"check\":\"ok\"},"
+             "{\"kind\":\"gemm\",\"shape\":\"2048x2048x2048\",\"batch\":1,\"precision\":\"f16\","
+             "\"trans\":\"nn\",\"gflop_per_s\":%.17g,\"check\":\"ok\"}]}",
+             thousand, two_thousand);
+    assert_true(report_read_text(report, "b", text, strlen(text), false, why));
+    report_settle(report);
+    assert_true(fit_suite(suite_of("gemm"), "vulkan", report, cards, fit));
+    assert_int_equal(fit->samples, 10);
+    assert_int_equal(fit->left_out, 1);
+}
+
 // A second card with two results, fewer than there are shares to fit: the first one's cases are
 // predicted one by one, and the second card as a whole. Its maker is known though it has the least.
 static void test_too_few_without_a_card(void **state) {
@@ -118,23 +152,8 @@ static void test_too_few_without_a_card(void **state) {
     struct cards cards = {.list = list, .count = 2};
     struct report report;
     struct fit fit;
-    char text[8192], why[REPORT_WHY];
-    report_init(&report);
-    records_of("Round Card", &list[0], &shares, 1e-12, text, sizeof text);
-    assert_true(report_read_text(&report, "a", text, strlen(text), false, why));
-    static const char two[] =
-        "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"Other "
-        "Card\",\"backend\":\"vulkan\"},\"rows\":[{\"kind\":\"gemm\",\"shape\":\"1024x1024x1024\","
-        "\"batch\":1,\"precision\":\"f16\",\"trans\":\"nn\",\"gflop_per_s\":1600,\"check\":\"ok\"},"
-        "{\"kind\":\"gemm\",\"shape\":\"2048x2048x2048\",\"batch\":1,\"precision\":\"f16\","
-        "\"trans\":"
-        "\"nn\",\"gflop_per_s\":1600,\"check\":\"ok\"}]}";
-    assert_true(report_read_text(&report, "b", two, strlen(two), false, why));
-    report_settle(&report);
-    assert_true(fit_suite(suite_of("gemm"), "vulkan", &report, &cards, &fit));
-    assert_int_equal(fit.samples, 10);
+    fit_two_more(&report, &cards, &fit, &shares, 1600, 1600);
     assert_int_equal(fit.cards, 2);
-    assert_int_equal(fit.left_out, 1);
     assert_ptr_equal(fit.measured, &list[0]);
     assert_true(fit.worst < 3);  // two cases would have left the first card's ones to chance
     struct report_cell cells[] = {{.key = "shape", .text = "1024x1024x1024"},
@@ -149,18 +168,6 @@ static void test_too_few_without_a_card(void **state) {
     report_finish(&report);
 }
 
-// GFLOP/s of a product that the model makes of shares.
-static double rate_of(const char *shape, const struct roof_shares *shares) {
-    struct report_cell cells[] = {{.key = "shape", .text = shape},
-                                  {.key = "batch", .number = 1},
-                                  {.key = "precision", .text = "f16"}};
-    struct report_row row = {.cells = cells, .cell_count = 3};
-    struct roof_work work;
-    double amount;
-    assert_true(suite_of("gemm")->count(&row, &round_card, &work, &amount));
-    return amount / roof_time(&round_card, 1e-12, &work, shares).seconds / 1e9;
-}
-
 // Cases of two cards stand in turns. The second card's are predicted without any of its own, also
 // behind a case of the first that was left out by itself: three times as slow is three times off.
 static void test_cards_in_turns(void **state) {
@@ -172,22 +179,8 @@ static void test_cards_in_turns(void **state) {
     struct cards cards = {.list = list, .count = 2};
     struct report report;
     struct fit fit;
-    char text[8192], why[REPORT_WHY];
-    report_init(&report);
-    records_of("Round Card", &list[0], &shares, 1e-12, text, sizeof text);
-    assert_true(report_read_text(&report, "a", text, strlen(text), false, why));
-    snprintf(text, sizeof text,
-             "{\"schema\":\"gpurt.bench/1\",\"device\":{\"name\":\"Other Card\",\"backend\":"
-             "\"vulkan\"},\"rows\":[{\"kind\":\"gemm\",\"shape\":\"1024x1024x1024\",\"batch\":1,"
-             "\"precision\":\"f16\",\"trans\":\"nn\",\"gflop_per_s\":%.17g,\"check\":\"ok\"},"
-             "{\"kind\":\"gemm\",\"shape\":\"2048x2048x2048\",\"batch\":1,\"precision\":\"f16\","
-             "\"trans\":\"nn\",\"gflop_per_s\":%.17g,\"check\":\"ok\"}]}",
-             rate_of("1024x1024x1024", &shares), rate_of("2048x2048x2048", &shares) / 3);
-    assert_true(report_read_text(&report, "b", text, strlen(text), false, why));
-    report_settle(&report);
-    assert_true(fit_suite(suite_of("gemm"), "vulkan", &report, &cards, &fit));
-    assert_int_equal(fit.samples, 10);
-    assert_int_equal(fit.left_out, 1);
+    fit_two_more(&report, &cards, &fit, &shares, rate_of("1024x1024x1024", &shares),
+                 rate_of("2048x2048x2048", &shares) / 3);
     assert_true(fabs(fit.worst - 3) < 0.1);
     report_finish(&report);
 }
