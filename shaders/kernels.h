@@ -167,7 +167,7 @@
     X(all, gemm, gemm_plain_f32)                                                                   \
     X(all, gemm, gemm_plain_16)                                                                    \
     X(all, gemm, gemm_plain_16f32)                                                                 \
-    X(all, gemm, gemm_row_f32)                                                                     \
+    X(all, gemm, gemm_few_rows_f32)                                                                \
     X(all, gemm, gemm_sum_f32)                                                                     \
     X(all, gemm, gemm_sum_16)                                                                      \
     X(all, gemm, gemm_pad)                                                                         \

@@ -510,6 +510,7 @@ void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *d, struct 
     groups = groups < GATHER_GROUPS ? groups : GATHER_GROUPS;
     grt_op_launch(graph,
                   grt_kernel_desc(.name = "draw",
-                                  .specs = {{"WG", wg}, {"EVAL", d->evaluates}, {"RUN", run}}),
+                                  .specs = {{"WG", wg}, {"EVAL", d->evaluates}, {"RUN", run},
+                                            {"STEP", info->caps.software ? 1 : wg}}),
                   &params, sizeof params, ranges, 4, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }

@@ -64,7 +64,7 @@ extern const struct gemm_variant gemm_variant_mma;
 extern const struct gemm_variant gemm_variant_xmx;
 extern const struct gemm_variant gemm_variant_stream;
 extern const struct gemm_variant gemm_variant_coop;
-extern const struct gemm_variant gemm_variant_row;
+extern const struct gemm_variant gemm_variant_few_rows;
 extern const struct gemm_variant gemm_variant_split_direct;
 extern const struct gemm_variant gemm_variant_split;
 extern const struct gemm_variant gemm_variant_split_wgmma;

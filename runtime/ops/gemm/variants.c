@@ -16,7 +16,7 @@ const struct gemm_variant *const gemm_variants[] = {
     &gemm_variant_stream,
     &gemm_variant_coop,
     &gemm_variant_coop_deep,
-    &gemm_variant_row,
+    &gemm_variant_few_rows,
     &gemm_variant_split_direct,
     &gemm_variant_split_wgmma,
     &gemm_variant_split,

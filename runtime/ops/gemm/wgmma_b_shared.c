@@ -11,6 +11,8 @@
 
 #define SHARED_BYTES (227u << 10)  // of a workgroup
 #define MOST_STAGES 16u
+#define MOST_STEPS 4u
+#define MOST_STEPS_NARROW 16u  // of 64 columns
 
 struct shape {
     uint32_t bn, steps;  // b, in multiples of 64 columns and of 64 of k
@@ -46,14 +48,20 @@ static uint64_t tile_count(const struct gemm_case *g) {
 
 // The copy engine reads rows that are multiples of 16 bytes.
 static bool usable(const struct gemm_case *g) {
-    return gemm_in_chunks(g) && g->k > 0 && g->k <= 256 && g->n <= 256 &&
-           tile_count(g) <= INT32_MAX && gemm_has_room(g);
+    uint32_t most = g->n <= 64 ? MOST_STEPS_NARROW : MOST_STEPS;
+    return gemm_in_chunks(g) && g->k > 0 && g->k <= 64 * most && g->n <= 256 &&
+           shape_of(g).stages >= 4 && tile_count(g) <= INT32_MAX && gemm_has_room(g);
 }
 
-// Where a workgroup has tiles enough for a b that it loads first.
+// Where a workgroup has tiles enough for a b that it loads first. us by this / by wgmma, OpenCL,
+// H200, 2026-11-19: 131072x32x64 8.5 / 10.3, 40000x16x512 13.3 / 15.3, 20608x24x616 14.4 / 15.8,
+// 100000x64x576 33.4 / 34.1, but 16384x64x576 7.2 / 7.0. On Vulkan few columns and a long k were
+// not measured.
 static bool pays(const struct gemm_case *g) {
-    return !(g->dev->info.caps.imports && gemm_is_streams(g)) && g->n > 32 && g->m >= 512 &&
-           tile_count(g) >= 4 * (uint64_t)gemm_places(g);
+    bool deep = g->k > 64 * MOST_STEPS;
+    bool unmeasured = g->dev->info.caps.imports && (g->n <= 32 || deep || gemm_is_streams(g));
+    return !unmeasured && g->m >= 512 &&
+           tile_count(g) >= (deep ? 2 : 4) * (uint64_t)gemm_places(g);
 }
 
 // What its kernels differ in.

@@ -383,6 +383,10 @@ static void checks_name_kernels(void **state) {
         {&gemm_variant_wgmma_b_registers, 65536, 129, 256, ", tile 256 x 16 x 2"},
         {&gemm_variant_wgmma, 4096, 4096, 4096, ", tile 128 x 256 x 4"},
         {&gemm_variant_wgmma, 64, 64, 65536, ", tile 64 x 64 x 4, k cut"},
+        {&gemm_variant_wgmma_b_shared, 65536, 24, 616, ", tile 64 x 10 x 10 x 1 x 4 x 2"},
+        {&gemm_variant_few_rows, 1, 4096, 4096, ", tile 1 x 16"},
+        {&gemm_variant_few_rows, 4, 4224, 64, ", tile 4 x 32"},
+        {&gemm_variant_few_rows, 3, 264, 64, ", tile 3 x 8"},
         {&gemm_variant_plain, 64, 64, 64, ""},
     };
     kit_enter_home();
@@ -392,6 +396,21 @@ static void checks_name_kernels(void **state) {
         char text[128];
         gemm_check_kernel(&g, known[i].by, text, sizeof text);
         assert_string_equal(text, known[i].words);
+    }
+    // Lanes side by side along k: as many columns as leave each two rounds of it.
+    static const uint32_t columns[][3] = {
+        {GRT_BACKEND_VULKAN, 2048, 8}, {GRT_BACKEND_VULKAN, 2047, 16},
+        {GRT_BACKEND_VULKAN, 300, 32}, {GRT_BACKEND_OPENCL, 1024, 8},
+        {GRT_BACKEND_OPENCL, 1023, 16}, {GRT_BACKEND_OPENCL, 255, 32},
+    };
+    const struct grt_gemm_desc nt = {.a = &nothing, .b = &nothing, .b_transposed = true};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
+        uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+        dev.info.backend = (enum grt_backend_id)columns[i][0];
+        struct gemm_case g = straight(&dev, &nt, 3, 4096, columns[i][1]);
+        gemm_variant_few_rows.tile(&g, v);
+        assert_int_equal(v[0], 3);
+        assert_int_equal(v[1], columns[i][2]);
     }
     grt_profile_destroy(&dev.profile);
     kit_leave_home();

@@ -149,14 +149,22 @@ static void opencl_of_nvidia(void **state) {
         {V(wgmma_b_shared), GRT_F16, 33729, 256, 256, 1, 0, 1, 1},
         {V(wgmma_b_shared), GRT_F16, 33792, 264, 256, 1, 0, 0, -1},
         {V(wgmma_b_shared), GRT_F16, 33792, 256, 264, 1, 0, 0, -1},
-        {V(wgmma_b_shared), GRT_F16, 33792, 32, 256, 1, 0, 1, 0},
-        {V(wgmma_b_shared), GRT_F16, 33792, 40, 256, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 32, 256, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 64, 264, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 16896, 64, 264, 1, 0, 1, 1},  // 264 tiles of a long k
+        {V(wgmma_b_shared), GRT_F16, 16832, 64, 264, 1, 0, 1, 0},
+        {V(wgmma_b_shared), GRT_F16, 16896, 64, 256, 1, 0, 1, 0},
+        {V(wgmma_b_shared), GRT_F16, 33792, 64, 1024, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 64, 1032, 1, 0, 0, -1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 72, 264, 1, 0, 0, -1},
         {V(wgmma_b_shared), GRT_F16, 512, 64, 64, 66, 0, 1, 1},
         {V(wgmma_b_shared), GRT_F16, 511, 64, 64, 66, 0, 1, 0},
         {V(wgmma_b_shared), GRT_F16, 512, 64, 64, 65, 0, 1, 0},
         {V(wgmma_b_shared), GRT_F16, 512, 64, 0, 66, 0, 0, -1},
-        // One row pays; panels are for CPU drivers.
-        {V(row), GRT_F32, 1, 4096, 4096, 1, 0, 1, 1},
+        {V(few_rows), GRT_F32, 1, 4096, 4096, 1, 0, 1, 1},
+        {V(few_rows), GRT_F32, 4, 4096, 300, 1, B_T, 1, 1},
+        {V(few_rows), GRT_F32, 5, 4096, 4096, 1, 0, 0, 0},
+        // Panels are for CPU drivers.
         {V(panel), GRT_F32, 64, 64, 64, 1, 0, 0, -1},
         {V(lanes), GRT_F32, 64, 64, 64, 1, 0, 0, -1},
         {V(tiny), GRT_F32, 16, 16, 16, 2, 0, 1, 1},
@@ -226,13 +234,14 @@ static void vulkan_with_imports(void **state) {
         {V(wgmma_b_registers), GRT_F16, 12672, 256, 264, 1, 0, 0, -1},
         {V(wgmma_b_registers), GRT_F32, 12672, 256, 256, 1, 0, 0, -1},
         // Eight columns each for half of the units.
-        {V(row), GRT_F32, 1, 521, 64, 1, 0, 1, 1},
-        {V(row), GRT_F32, 1, 520, 64, 1, 0, 1, 0},
-        {V(row), GRT_F32, 1, 8, 64, 66, 0, 1, 1},
-        {V(row), GRT_F32, 1, 8, 64, 65, 0, 1, 0},
-        {V(row), GRT_F32, 2, 4096, 64, 1, 0, 0, 0},
-        {V(row), GRT_F32, 1, 4096, 0, 1, 0, 0, -1},
-        {V(row), GRT_F16, 1, 4096, 64, 1, 0, 0, -1},
+        {V(few_rows), GRT_F32, 1, 521, 64, 1, 0, 1, 1},
+        {V(few_rows), GRT_F32, 1, 520, 64, 1, 0, 1, 0},
+        {V(few_rows), GRT_F32, 1, 8, 64, 66, 0, 1, 1},
+        {V(few_rows), GRT_F32, 1, 8, 64, 65, 0, 1, 0},
+        {V(few_rows), GRT_F32, 4, 521, 64, 1, 0, 1, 1},
+        {V(few_rows), GRT_F32, 5, 4096, 64, 1, 0, 0, 0},
+        {V(few_rows), GRT_F32, 1, 4096, 0, 1, 0, 0, -1},
+        {V(few_rows), GRT_F16, 1, 4096, 64, 1, 0, 0, -1},
     };
     make(&made, GRT_BACKEND_VULKAN, MMA | HOPPER);
     made.dev.info.caps.imports = 1;
@@ -327,7 +336,7 @@ static void processors(void **state) {
         {V(panel), {false, false, true}, {true, true, true}},
         {V(tiled), {true, true, true}, {true, false, false}},
         {V(tiny), {true, true, true}, {false, false, false}},
-        {V(row), {false, false, false}, {false, false, false}},
+        {V(few_rows), {false, false, false}, {false, false, false}},
         {V(coop), {false, false, false}, {false, false, false}},
         {V(plain), {true, true, true}, {true, true, true}},
     };
