@@ -67,7 +67,11 @@ FN float4 MAD4(float4 a, float4 b, float4 c) {
 // A loop that stays one.
 #define ROLLED __attribute__((opencl_unroll_hint(1)))
 // Rounds of the loop that follows wait for nothing of each other: a CPU takes 16 at once.
+#if GRT_NATIVE
+#define ABREAST UNROLL
+#else
 #define ABREAST PRAGMA(clang loop vectorize_width(4) interleave_count(4))
+#endif
 
 #define LOAD_U16(array, i) ((uint)(array)[i])
 #define STORE_U16(array, i, v) ((array)[i] = (ushort)(v))

@@ -47,7 +47,7 @@
 #define ARRAY(type, name, count, most) type name[count];
 #define UNROLL [[unroll]]
 #define ROLLED [[dont_unroll]]
-#define ABREAST
+#define ABREAST UNROLL
 
 // 1 on CPU drivers, set by the Vulkan backend; a driver drops the branch that is not taken.
 layout(constant_id = 100) const uint SOFTWARE = 0;

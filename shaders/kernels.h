@@ -84,6 +84,7 @@
     X(all, optim, lars_lengths)                                                                    \
     X(all, loss, tally)                                                                            \
     X(all, optim, optim)                                                                           \
+    X(all, optim, snapshot)                                                                        \
     X(all, nn, gather)                                                                             \
     X(all, nn, draw)                                                                               \
     X(all, norm, block_f32)                                                                        \

@@ -3,11 +3,13 @@
 // instead of waiting for it.
 //
 //     main lane   | steps | take 0 | steps | take 1 | steps | ...
+//     beside it                   | send 0 |        | send 1 | ...
 //     host            queues ...       wait 0, reads it       wait 1, ...
 //
 // A few slots hold the state and the newest rows of the history. Parameters, buffers and what the
-// optimizer keeps, the whole, go to a place of their own, for checkpoints. One such snapshot is on
-// its way at a time; those before it may be lent to who writes them.
+// optimizer keeps, the whole, go to a place of their own, for checkpoints. One or two such
+// snapshots are on their way at a time; those before may be lent to who writes them. Small ones
+// are put aside on a GPU, and sent to the host while the next step runs.
 #ifndef GRT_NN_SNAPSHOT_H
 #define GRT_NN_SNAPSHOT_H
 
@@ -21,14 +23,19 @@ extern "C" {
 
 struct grt_snapshot;
 
-struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner);
+// `beside`: small ones are sent beside the steps where the device has a queue for that.
+struct grt_snapshot *grt_snapshot_create(struct grt_learner *learner, bool beside);
 void grt_snapshot_destroy(struct grt_snapshot **snapshot);
 
+// How many whole ones may be on their way: taken, and not waited for.
+uint32_t grt_snapshot_most(const struct grt_snapshot *snapshot);
 // Queues it behind all that was queued; `whole`: with the tensors. What the slot held is gone, and
-// the whole before it unless that is lent.
+// the newest whole unless that is lent.
 bool grt_snapshot_take(struct grt_snapshot *snapshot, uint32_t slot, bool whole);
-// Waits until the device has come to it.
+// Waits until the host has it. A whole one is the newest then.
 bool grt_snapshot_wait(struct grt_snapshot *snapshot, uint32_t slot);
+// Nobody will wait for those on their way.
+void grt_snapshot_forget(struct grt_snapshot *snapshot);
 
 // Whether it has; does not wait.
 bool grt_snapshot_passed(const struct grt_snapshot *snapshot, uint32_t slot);

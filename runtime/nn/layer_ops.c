@@ -508,9 +508,11 @@ void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *d, struct 
     uint32_t run = info->caps.software ? (info->backend == GRT_BACKEND_VULKAN ? 1 : 16) : 4;
     uint64_t groups = (d->rows + wg * run - 1) / (wg * run);
     groups = groups < GATHER_GROUPS ? groups : GATHER_GROUPS;
-    grt_op_launch(graph,
-                  grt_kernel_desc(.name = "draw",
-                                  .specs = {{"WG", wg}, {"EVAL", d->evaluates}, {"RUN", run},
-                                            {"STEP", info->caps.software ? 1 : wg}}),
-                  &params, sizeof params, ranges, 4, (const uint32_t[3]){(uint32_t)groups, 1, 1});
+    grt_op_launch(
+        graph,
+        grt_kernel_desc(.name = "draw", .specs = {{"WG", wg},
+                                                  {"EVAL", d->evaluates},
+                                                  {"RUN", run},
+                                                  {"STEP", info->caps.software ? 1 : wg}}),
+        &params, sizeof params, ranges, 4, (const uint32_t[3]){(uint32_t)groups, 1, 1});
 }

@@ -24,7 +24,10 @@ static struct shape lanes_of(const struct gemm_case *g) {
     bool opencl = g->dev->info.backend == GRT_BACKEND_OPENCL, nt = g->desc->b_transposed;
     bool light = g->m == 1 || (g->m == 2 && !nt);
     struct shape s = {.lanes = opencl && light ? 1024 : 512,
-                      .ahead = !opencl ? 16 : light ? 4 : nt ? 8 : 16};
+                      .ahead = !opencl ? 16
+                               : light ? 4
+                               : nt    ? 8
+                                       : 16};
     while (s.lanes > g->dev->info.caps.max_wg) {
         s.lanes /= 2;
     }
@@ -75,5 +78,5 @@ static void record(struct grt_graph *graph, const struct gemm_case *g) {
     gemm_dispatch(graph, g, "few_rows", specs, sizeof specs / sizeof specs[0], groups);
 }
 
-const struct gemm_variant gemm_variant_few_rows = {"few_rows",     usable,       pays,        record,
+const struct gemm_variant gemm_variant_few_rows = {"few_rows",    usable,       pays,        record,
                                                    .fills = true, .gaps = true, .tile = tile};

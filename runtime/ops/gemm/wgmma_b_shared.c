@@ -60,8 +60,7 @@ static bool usable(const struct gemm_case *g) {
 static bool pays(const struct gemm_case *g) {
     bool deep = g->k > 64 * MOST_STEPS;
     bool unmeasured = g->dev->info.caps.imports && (g->n <= 32 || deep || gemm_is_streams(g));
-    return !unmeasured && g->m >= 512 &&
-           tile_count(g) >= (deep ? 2 : 4) * (uint64_t)gemm_places(g);
+    return !unmeasured && g->m >= 512 && tile_count(g) >= (deep ? 2 : 4) * (uint64_t)gemm_places(g);
 }
 
 // What its kernels differ in.

@@ -313,13 +313,19 @@ static bool make_learner(struct grt_supervised *run) {
     if (!run->learner || !grt_learner_alloc(run->learner) || !supervised_begin_with(run)) {
         return false;
     }
+    run->snapshot = grt_snapshot_create(run->learner, !grt_dev_info(dev)->caps.software);
+    if (!run->snapshot) {
+        return false;
+    }
+    // Whole tensors are taken behind the last step of an epoch.
+    bool apart = !run->check_loader && grt_snapshot_most(run->snapshot) == 1;
     struct grt_feed_desc feed = {.dev = dev,
                                  .learner = run->learner,
                                  .loader = run->train_loader,
                                  .batch = run->task.learner.batch,
                                  .on_device = supervised_on_device(run),
                                  .epochs = run->task.config.epochs,
-                                 .apart = !run->check_loader,  // whole tensors are taken there
+                                 .apart = apart,
                                  .room = SUPERVISED_ROOM};
     if (run->ranks ? !supervised_ranks_open(run) : !(run->train = grt_feed_create(&feed))) {
         return false;
@@ -335,8 +341,7 @@ static bool make_learner(struct grt_supervised *run) {
     feed.evaluate = true;
     feed.part = run->parts.batches;
     run->check = run->check_loader ? grt_feed_create(&feed) : NULL;
-    run->snapshot = grt_snapshot_create(run->learner);
-    return run->snapshot && (run->check || !run->check_loader);
+    return run->check || !run->check_loader;
 }
 
 // ---- where it begins ----

@@ -60,7 +60,7 @@ struct supervised_loop {
     uint32_t first, count;  // queued and not settled
     uint64_t queued;        // steps that were queued
     bool checking;          // what is queued next is of the validation
-    bool whole_out;         // a snapshot of the tensors is not settled
+    uint32_t whole_out;     // snapshots of the tensors that are not settled
     // What is not settled may end the run, or change the learning rate.
     bool undecided;
     bool failed;  // the data did

@@ -111,8 +111,7 @@ static void running(void **state) {
 }
 
 // A snapshot has it, and a learner for inference that loads the archive evaluates the same.
-static void archived(void **state) {
-    (void)state;
+static void archive_of(bool beside) {
     const struct network_case c = {"", {NULL, 1, CENTRE_WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
     struct grt_learner_desc desc = centre_learner(&behind);
@@ -122,7 +121,7 @@ static void archived(void **state) {
     struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
     assert_non_null(graph);
     learn_run(graph, 5);
-    struct grt_snapshot *snapshot = grt_snapshot_create(learner);
+    struct grt_snapshot *snapshot = grt_snapshot_create(learner, beside);
     assert_non_null(snapshot);
     assert_true(grt_snapshot_take(snapshot, 0, true) && grt_snapshot_wait(snapshot, 0));
     double loss = evaluated(learner, &s);
@@ -262,11 +261,15 @@ static void resumed(void **state) {
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     assert_int_equal(system(command), 0);
 }
+static void archived(void **state) {
+    (void)state;
+    archive_of(false);
+    archive_of(true);
+}
 
 // A whole snapshot that is lent stays as it is while others are taken. There is always a place for
 // the next: what cannot be lent then is copied, until one comes back.
-static void lent(void **state) {
-    (void)state;
+static void lend_of(bool beside) {
     enum { LENT = 3 };
     const struct network_case c = {"", {NULL, 1, CENTRE_WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
@@ -274,7 +277,7 @@ static void lent(void **state) {
     struct grt_learner *learner = grt_learner_create(test.dev, &desc);
     assert_true(learner && grt_learner_alloc(learner));
     struct grt_graph *graph = grt_learner_step(learner, grt_step_desc(.x = {s.bx}, .y = {s.by}));
-    struct grt_snapshot *snapshot = grt_snapshot_create(learner);
+    struct grt_snapshot *snapshot = grt_snapshot_create(learner, beside);
     assert_true(graph && snapshot);
     const struct grt_tensor *t = grt_learner_tensor(learner, GRT_TENSOR_PARAM, 0, NULL);
     uint64_t bytes = grt_tensor_bytes(t);
@@ -326,6 +329,12 @@ static void lent(void **state) {
     grt_graph_destroy(&graph);
     grt_learner_destroy(&learner);
     network_samples_end(&s);
+}
+
+static void lent(void **state) {
+    (void)state;
+    lend_of(false);
+    lend_of(true);
 }
 
 static const struct CMUnitTest cases[] = {TEST_CASE(running), TEST_CASE(archived), TEST_CASE(lent),

@@ -254,13 +254,12 @@ static void layers_begin_apart(void **state) {
 
 // ---- snapshots ----
 
-static void snapshots(void **state) {
-    (void)state;
+static void snapshots_are(bool beside) {
     struct grt_learner_desc d = plain();
     d.optim.ema = 0.5;
     struct grt_learner *l = made(&d);
     assert_true(grt_learner_alloc(l));
-    struct grt_snapshot *s = grt_snapshot_create(l);
+    struct grt_snapshot *s = grt_snapshot_create(l, beside);
     assert_non_null(s);
     const struct grt_tensor *all[] = {l->params.master, l->kept, l->average};
     struct grt_graph *graph = grt_graph_create(test.dev, "numbers");
@@ -305,7 +304,8 @@ static void snapshots(void **state) {
         assert_ptr_not_equal(grt_snapshot_tensor(s, all[0]), first);
     }
     assert_null(grt_snapshot_lend(s, &give_back));
-    assert_true(grt_snapshot_take(s, 0, true));  // into the place of the one before
+    // Into the place of the one before.
+    assert_true(grt_snapshot_take(s, 0, true) && grt_snapshot_wait(s, 0));
     give_back(lent[1]);
     assert_non_null(lent[1] = grt_snapshot_lend(s, &give_back));
     assert_int_equal(first[0], 100);
@@ -315,6 +315,75 @@ static void snapshots(void **state) {
     give_back(lent[2]);
     grt_snapshot_destroy(&s);
     grt_learner_destroy(&l);
+}
+
+// In the queue of the steps, and put aside and sent beside it.
+static void snapshots(void **state) {
+    (void)state;
+    snapshots_are(false);
+    snapshots_are(true);
+}
+
+static uint32_t first_word(const struct grt_snapshot *s, const struct grt_tensor *t) {
+    return *(const uint32_t *)grt_snapshot_tensor(s, t);
+}
+
+// Two whole ones are on their way: the first that is waited for is the newest until the second is.
+static void two_are_out(bool beside) {
+    struct grt_learner_desc d = plain();
+    struct grt_learner *l = made(&d);
+    assert_true(grt_learner_alloc(l));
+    struct grt_snapshot *s = grt_snapshot_create(l, beside);
+    assert_non_null(s);
+    assert_int_equal(grt_snapshot_most(s), 2);
+    struct grt_graph *fills[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        fills[i] = grt_graph_create(test.dev, "numbers");
+        grt_graph_fill(fills[i], l->params.master->range, 100 + i);
+        assert_true(grt_graph_bake(fills[i]) && grt_graph_expect(fills[i], 1e-6));
+    }
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(grt_graph_run(fills[i]) && grt_snapshot_take(s, i, true));
+    }
+    assert_true(grt_graph_run(fills[2]) && grt_snapshot_take(s, 2, false));
+    assert_true(grt_snapshot_wait(s, 0));
+    assert_int_equal(first_word(s, l->params.master), 100);
+    void (*give_back)(void *) = NULL;
+    void *lent = grt_snapshot_lend(s, &give_back);
+    assert_non_null(lent);
+    const uint32_t *words = grt_snapshot_tensor(s, l->params.master);
+    assert_true(grt_graph_run(fills[3]) && grt_snapshot_take(s, 0, true));
+    assert_true(grt_snapshot_wait(s, 1));
+    assert_int_equal(first_word(s, l->params.master), 101);
+    // One with no tensors changes nothing of that.
+    assert_true(grt_snapshot_wait(s, 2));
+    assert_int_equal(first_word(s, l->params.master), 101);
+    assert_true(grt_snapshot_wait(s, 0));
+    assert_int_equal(first_word(s, l->params.master), 103);
+    assert_int_equal(words[0], 100);
+    // Those that nobody waits for leave their places, all but the one that is lent.
+    for (uint32_t turn = 0; turn < 3; turn++) {
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_true(grt_snapshot_take(s, i, true));
+        }
+        TEST_REFUSED(grt_snapshot_take(s, 3, true), GRT_INVALID, "all places");
+        grt_snapshot_forget(s);
+    }
+    assert_true(grt_snapshot_take(s, 3, true) && grt_snapshot_wait(s, 3));
+    assert_int_equal(first_word(s, l->params.master), 103);
+    assert_int_equal(words[0], 100);
+    give_back(lent);
+    for (uint32_t i = 0; i < 4; i++) {
+        grt_graph_destroy(&fills[i]);
+    }
+    grt_snapshot_destroy(&s);
+    grt_learner_destroy(&l);
+}
+
+static void two_snapshots_are_out(void **state) {
+    (void)state;
+    two_are_out(false);
+    two_are_out(true);
 }
 
 // ---- sentences ----
@@ -594,6 +663,7 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(first_state),
     TEST_CASE(layers_begin_apart),
     TEST_CASE(snapshots),
+    TEST_CASE(two_snapshots_are_out),
     TEST_CASE(sentences),
     TEST_CASE(defaults_of_optimizers),
     TEST_CASE(mistakes_of_optimizers),

@@ -107,7 +107,7 @@ static void places_of_snapshots(void **state) {
         test.dev, grt_learner_desc(.make = grt_mlp_make, .of = &net, .input = {1, {2}},
                                    .optim = grt_optim_defaults(GRT_OPTIM_SGD), .batch = 1));
     assert_true(l && grt_learner_alloc(l));
-    struct grt_snapshot *s = grt_snapshot_create(l);
+    struct grt_snapshot *s = grt_snapshot_create(l, false);
     assert_non_null(s);
     assert_int_equal(grt_dev_mem_use(test.dev, "snapshots").buffers, GRT_SNAPSHOT_SLOTS + 4);
     assert_true(grt_snapshot_take(s, 3, true) && grt_snapshot_wait(s, 3));

@@ -399,8 +399,8 @@ static void checks_name_kernels(void **state) {
     }
     // Lanes side by side along k: as many columns as leave each two rounds of it.
     static const uint32_t columns[][3] = {
-        {GRT_BACKEND_VULKAN, 2048, 8}, {GRT_BACKEND_VULKAN, 2047, 16},
-        {GRT_BACKEND_VULKAN, 300, 32}, {GRT_BACKEND_OPENCL, 1024, 8},
+        {GRT_BACKEND_VULKAN, 2048, 8},  {GRT_BACKEND_VULKAN, 2047, 16},
+        {GRT_BACKEND_VULKAN, 300, 32},  {GRT_BACKEND_OPENCL, 1024, 8},
         {GRT_BACKEND_OPENCL, 1023, 16}, {GRT_BACKEND_OPENCL, 255, 32},
     };
     const struct grt_gemm_desc nt = {.a = &nothing, .b = &nothing, .b_transposed = true};
