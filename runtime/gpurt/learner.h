@@ -124,8 +124,9 @@ struct grt_step_rows {
     uint32_t staged;
     struct grt_range stage_x, stage_y;
     // Or, where grt_learner_draws() says so, room for the numbers of their rows alone, u32: the
-    // kernels read rows where they lie.
+    // kernels read rows where they lie. `known`: those of this graph's steps are there already.
     struct grt_range drawn;
+    bool known;
 };
 // Whether steps of such rows, or evaluations, can take `drawn` in place of a stage.
 GRT_API bool grt_learner_draws(const struct grt_learner *learner, const struct grt_step_rows *rows,

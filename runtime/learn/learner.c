@@ -147,8 +147,14 @@ struct grt_fused_desc grt_learner_fused(const struct grt_learner *l, uint64_t ro
                                    .params = &l->params};
 }
 
+struct grt_fused_desc grt_learner_judging(const struct grt_learner *l, uint64_t rows) {
+    struct grt_fused_desc desc = grt_learner_fused(l, rows);
+    desc.tiles_for = l->desc.batch;
+    return desc;
+}
+
 bool grt_learner_judges(const struct grt_learner *l, uint64_t rows, bool ordered) {
-    struct grt_fused_desc fused = grt_learner_fused(l, rows);
+    struct grt_fused_desc fused = grt_learner_judging(l, rows);
     bool layers = l->desc.variant && strcmp(l->desc.variant, "layers") == 0;
     fused.ordered = ordered;
     return !layers && l->losses == 1 && l->desc.loss != GRT_LOSS_CROSS_ENTROPY &&

@@ -59,6 +59,9 @@ struct grt_learner {
 struct grt_fused_desc;
 // The fused op of a learner, without its operands.
 struct grt_fused_desc grt_learner_fused(const struct grt_learner *learner, uint64_t rows);
+// The same of an evaluation: tiles are those of a whole batch, so that the sums of few rows are the
+// same beside others and alone.
+struct grt_fused_desc grt_learner_judging(const struct grt_learner *learner, uint64_t rows);
 // Whether the losses of an evaluation are one op, which counts no right answers; `ordered`: of rows
 // by their numbers.
 bool grt_learner_judges(const struct grt_learner *learner, uint64_t rows, bool ordered);

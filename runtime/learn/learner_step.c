@@ -391,57 +391,80 @@ void recording_update(struct recording *f) {
     record_update(f);
 }
 
+// Steps of an evaluation in one launch, and behind them one of fewer rows where `rest` is not 0;
+// `numbers`: losses of a step to add up.
+struct judged {
+    uint32_t steps, numbers;
+    uint64_t rest;
+    uint32_t rest_numbers;
+};
+
 // Steps of rows by their numbers that one launch can take: those whose numbers are drawn, and whose
 // losses there is room for, each step's in blocks of its own, as by a launch for each.
-static uint64_t steps_at_once(const struct recording *f, struct grt_fused_desc desc) {
+static struct judged at_once(const struct recording *f, struct grt_fused_desc desc) {
     const struct grt_step_rows *data = f->desc->data;
     const struct grt_learner *l = f->l;
-    if (!desc.ordered || f->desc->steps <= f->step + 1) {
-        return 1;
+    struct judged j = {.steps = 1};
+    uint64_t full = f->desc->steps > f->step ? f->desc->steps - f->step : 0;
+    if (!desc.ordered || full == 0 || recording_steps(f) == f->step + 1) {
+        return j;
     }
-    desc.tiles_for = f->rows;
-    uint64_t one = grt_fused_judge_blocks(l->dev, &desc);
-    uint64_t most = one > 0 ? grt_tensor_count(l->judged) / one : 1;
-    uint64_t drawn = data->staged - f->step % data->staged, left = f->desc->steps - f->step;
-    uint64_t steps = drawn < left ? drawn : left;
-    steps = steps < most ? steps : most;
-    desc.rows = steps * f->rows;
-    return steps > 1 && grt_fused_judge_blocks(l->dev, &desc) == steps * one ? steps : 1;
+    uint64_t one = grt_fused_judge_blocks(l->dev, &desc, true), room = grt_tensor_count(l->judged);
+    uint64_t drawn = data->staged - f->step % data->staged, all = full;
+    full = full < drawn ? full : drawn;
+    full = one > 0 && full > room / one ? room / one : full;
+    desc.rows = full * f->rows;
+    if (full == 0 || one == 0 || grt_fused_judge_blocks(l->dev, &desc, true) != full * one) {
+        return j;
+    }
+    j.steps = (uint32_t)full;
+    // The shorter one behind them.
+    desc.rows = f->desc->rest;
+    uint64_t tail = full == all && full < drawn && desc.rows > 0
+                        ? grt_fused_judge_blocks(l->dev, &desc, false)
+                        : 0;
+    desc.rows += full * f->rows;
+    if (tail > 0 && full * one + tail <= room &&
+        grt_fused_judge_blocks(l->dev, &desc, false) == full * one + tail) {
+        j.rest = f->desc->rest;
+        j.rest_numbers = (uint32_t)tail;
+    }
+    return j;
 }
 
-// Forward and the losses of one or several steps in one launch. How many numbers of a step there
-// are to add up; 0: there is no such op, or somebody looks at what is between.
-static uint32_t record_judged(struct recording *f, uint32_t *steps) {
+// Forward and the losses of one or several steps in one launch; no numbers: there is no such op, or
+// somebody looks at what is between.
+static struct judged record_judged(struct recording *f) {
     struct grt_learner *l = f->l;
-    struct grt_fused_desc desc = grt_learner_fused(l, f->x.shape[0]);
+    struct grt_fused_desc desc = grt_learner_judging(l, f->x.shape[0]);
     if (f->saw || !l->judged || l->micro < l->desc.batch) {
-        return 0;
+        return (struct judged){.steps = 1};
     }
     give_samples(f, &desc);
     if (!grt_learner_judges(l, f->x.shape[0], desc.ordered)) {
-        return 0;
+        return (struct judged){.steps = 1};
     }
-    *steps = (uint32_t)steps_at_once(f, desc);
-    desc.rows = *steps * f->x.shape[0];
-    desc.tiles_for = f->x.shape[0];
+    struct judged j = at_once(f, desc);
+    desc.rows = j.steps * f->x.shape[0] + j.rest;
     give_samples(f, &desc);
     desc.parts = l->judged->range;
     recording_phase(f, "forward");
-    f->judged_to = f->step + *steps;
-    return grt_op_fused_judge(f->graph, &desc) / *steps;
+    f->judged_to = f->step + j.steps + (j.rest > 0);
+    j.numbers = (grt_op_fused_judge(f->graph, &desc) - j.rest_numbers) / j.steps;
+    return j;
 }
 
 void recording_evaluation(struct recording *f) {
     struct grt_learner *l = f->l;
     bool classes = l->desc.loss == GRT_LOSS_CROSS_ENTROPY;
-    uint32_t judged = 0, steps = 1;
+    struct judged j = {.steps = 1};
     f->evaluates = true;
     if (f->step < f->judged_to) {
         return;
     }
     for (f->micro = first_micro(f); recording_feed(f, true); f->micro++) {
-        judged = record_judged(f, &steps);
-        if (judged > 0) {
+        j = record_judged(f);
+        if (j.numbers > 0) {
             continue;
         }
         record_forward(f, false);
@@ -461,16 +484,18 @@ void recording_evaluation(struct recording *f) {
     const struct grt_step_rows *data = f->desc->data;
     // A launch that judges leaves sums over all numbers of its rows; the loss of a row is their
     // mean.
-    uint64_t numbers = judged && !classes ? l->outputs : 1;
-    const struct tally_params params = {.parts = judged ? judged : loss_numbers(f),
+    uint64_t numbers = j.numbers && !classes ? l->outputs : 1, samples = j.steps * f->rows;
+    const struct tally_params params = {.parts = j.numbers ? j.numbers : loss_numbers(f),
                                         .share = (float)(1.0 / (double)numbers),
                                         .samples = (uint32_t)f->rows,
-                                        .steps = steps,
-                                        .moved = data ? steps * (uint32_t)f->rows : 0,
+                                        .steps = j.steps + (j.rest > 0),
+                                        .rest_parts = j.rest_numbers,
+                                        .rest_samples = (uint32_t)j.rest,
+                                        .moved = data ? (uint32_t)(samples + j.rest) : 0,
                                         .epoch = data ? data->epoch : 0,
                                         .counted = classes,
                                         .weighed = l->desc.sample_weights};
-    const struct grt_range ranges[] = {judged ? l->judged->range : l->loss_parts->range,
+    const struct grt_range ranges[] = {j.numbers ? l->judged->range : l->loss_parts->range,
                                        l->hits->range, l->state->range, l->near->range,
                                        l->mass ? l->mass->range : l->near->range};
     grt_op_launch(f->graph,

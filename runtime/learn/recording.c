@@ -93,7 +93,7 @@ static void gather(struct recording *f, bool with_target) {
         f->order_first = (uint32_t)(at * f->each);
         f->order_ahead = drawn ? (uint32_t)(shorter ? f->desc->rest : f->each) : 0;
         g.rows = all;
-        if (at == 0) {
+        if (at == 0 && !data->known) {
             grt_op_draw(f->graph, &g, grt_op_part(data->drawn, 0, g.rows * 4));
         }
         return;

@@ -138,9 +138,10 @@ uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc
     return 0;
 }
 
-uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc) {
+uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc,
+                                bool filled) {
     struct grt_mlp_fused_desc mlp;
-    return as_mlp(desc, &mlp) ? grt_mlp_judge_blocks(dev, &mlp) : 0;
+    return as_mlp(desc, &mlp) ? grt_mlp_judge_blocks(dev, &mlp, filled) : 0;
 }
 
 uint64_t grt_fused_judge_numbers(uint64_t rows) {

@@ -44,7 +44,8 @@ void grt_op_fused_forward(struct grt_graph *graph, const struct grt_fused_desc *
 // To the losses, see grt_op_mlp_judge().
 uint32_t grt_op_fused_judge(struct grt_graph *graph, const struct grt_fused_desc *desc);
 uint64_t grt_fused_judge_numbers(uint64_t rows);
-// How many numbers it leaves, one behind the other of equally many rows; 0: not of equally many.
-uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc);
+// How many numbers it leaves, see grt_mlp_judge_blocks().
+uint32_t grt_fused_judge_blocks(struct grt_dev *dev, const struct grt_fused_desc *desc,
+                                bool filled);
 
 #endif

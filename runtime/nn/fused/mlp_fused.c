@@ -432,7 +432,8 @@ void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc
     }
 }
 
-uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc) {
+uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                              bool filled) {
     struct mlp_case c;
     struct mlp_plan plan;
     const struct mlp_variant *variant = choose_for(&c, dev, desc, 0, JUDGED);
@@ -441,9 +442,8 @@ uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_de
     }
     variant->plan(&c, &plan);
     // A lane of "plain" takes rows in turns where there are more than lanes.
-    bool filled = plan.padded == c.rows &&
-                  (variant != &mlp_variant_plain || (uint64_t)plan.blocks * 4 == plan.padded);
-    return filled ? plan.blocks : 0;
+    bool apart = variant != &mlp_variant_plain || (uint64_t)plan.blocks * 4 == plan.padded;
+    return apart && (!filled || plan.padded == c.rows) ? plan.blocks : 0;
 }
 
 uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc) {

@@ -86,9 +86,10 @@ void grt_op_mlp_forward(struct grt_graph *graph, const struct grt_mlp_fused_desc
 // desc->parts, which are to be added up. Returns how many; at most grt_mlp_judge_numbers().
 uint32_t grt_op_mlp_judge(struct grt_graph *graph, const struct grt_mlp_fused_desc *desc);
 uint64_t grt_mlp_judge_numbers(uint64_t rows);
-// How many it leaves, each of equally many rows, in their order; 0: there is no such op, or the
-// rows do not fill its blocks.
-uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc);
+// How many it leaves, each of equally many rows, in their order, the last maybe of fewer; 0: there
+// is no such op, a block has rows that are not neighbours, or, with `filled`, the last has fewer.
+uint32_t grt_mlp_judge_blocks(struct grt_dev *dev, const struct grt_mlp_fused_desc *desc,
+                              bool filled);
 
 #ifdef __cplusplus
 }

@@ -42,6 +42,10 @@ struct grt_feed {
     struct grt_plan *stage;
     struct grt_tensor *stage_x, *stage_y, *drawn;
     uint32_t newest_staged;
+    // An evaluation has the same rows each time. Where there is room for the numbers of all they
+    // are drawn once: `known` is `rows` with that said, and `knows`: they are there.
+    struct grt_step_rows known;
+    bool knows;
     uint32_t *words;                    // the table of records
     uint64_t table_first, table_count;  // epochs in it
     double step_seconds;                // expected; 0: not known

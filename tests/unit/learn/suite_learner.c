@@ -303,9 +303,9 @@ static void data_on_the_device(void **state) {
 
 // Evaluations of rows by their numbers: where two steps of one graph are one launch of the network
 // (`together`), and where they are not, they come to the same bits as two graphs of a step, and as
-// samples that are copied in that order.
-static void check_two_steps(uint32_t batch, bool known, bool together) {
-    uint32_t samples = 2 * batch;
+// samples that are copied in that order. So they do with a step of `rest` samples behind the two.
+static void check_two_steps(uint32_t batch, uint32_t rest, bool known, bool together) {
+    uint32_t samples = 2 * batch + rest;
     struct learn_desc d = learn_small(GRT_F32);
     d.batch = batch;
     d.variant = "fused";
@@ -319,7 +319,7 @@ static void check_two_steps(uint32_t batch, bool known, bool together) {
     struct test_tensor x = test_tensor(test.dev, GRT_F32, samples, 8);
     struct test_tensor y = test_tensor(test.dev, GRT_F32, samples, 2);
     struct test_tensor records = test_tensor(test.dev, GRT_U32, record, 0);
-    struct test_tensor drawn = test_tensor(test.dev, GRT_U32, samples, 0);
+    struct test_tensor drawn = test_tensor(test.dev, GRT_U32, 3 * batch, 0);
     test_tensor_write(&x, l.data.x);
     test_tensor_write(&y, l.data.y);
     test_tensor_write(&records, words);
@@ -328,7 +328,7 @@ static void check_two_steps(uint32_t batch, bool known, bool together) {
                                  .order = records.tensor,
                                  .record = (uint32_t)record,
                                  .epoch = samples,
-                                 .staged = 2};
+                                 .staged = 3};
     assert_true(grt_learner_draws(l.learner, &rows, true));
     rows.drawn = drawn.tensor.range;
     const uint32_t ways[] = {2, 1, 0};  // steps of a graph; 0: copied
@@ -339,14 +339,18 @@ static void check_two_steps(uint32_t batch, bool known, bool together) {
         s.eval_loss = s.eval_samples = s.eval_hits = s.eval_near = ways[w] > 0 ? 7 : 0;
         assert_true(grt_learner_set_state(l.learner, &s));
         uint32_t stride = ways[w] > 0 ? ways[w] : 1;
-        for (uint32_t step = 0; step < 2; step += stride) {
-            struct grt_step_desc desc = {.steps = ways[w], .data = &rows};
+        for (uint32_t step = 0; step < 2 || (rest > 0 && step == 2 && stride == 1);
+             step += stride) {
+            uint32_t own = step < 2 ? batch : rest;
+            struct grt_step_desc desc = {
+                .rows = own, .steps = ways[w], .rest = ways[w] == 2 ? rest : 0, .data = &rows};
             if (ways[w] == 0) {
-                desc = (struct grt_step_desc){.x = x.tensor.range, .y = y.tensor.range};
+                desc =
+                    (struct grt_step_desc){.rows = own, .x = x.tensor.range, .y = y.tensor.range};
                 desc.x.offset += step * batch * 8 * 4;
                 desc.y.offset += step * batch * 2 * 4;
-                desc.x.size = batch * 8 * 4;
-                desc.y.size = batch * 2 * 4;
+                desc.x.size = own * 8 * 4;
+                desc.y.size = own * 2 * 4;
             }
             struct grt_graph *graph = grt_learner_evaluate(l.learner, &desc);
             assert_non_null(graph);
@@ -379,8 +383,13 @@ static void evaluates_at_once(void **state) {
     // Blocks of losses are of four rows there, up to eight for each core.
     uint32_t units = info->caps.compute_units;
     bool known = info->backend != GRT_BACKEND_VULKAN && units >= 2;
-    check_two_steps(32, known, true);
-    check_two_steps(4 * 8 * (units < 16 ? units : 16), known && units <= 16, false);
+    check_two_steps(32, 0, known, true);
+    check_two_steps(4 * 8 * (units < 16 ? units : 16), 0, known && units <= 16, false);
+    for (uint32_t rest = 1; rest < 16; rest++) {
+        check_two_steps(16, rest, known, true);
+    }
+    // Two steps fit a launch, and with the rest they do not.
+    check_two_steps(4 * 4 * (units < 16 ? units : 16), 1, known && units <= 16, false);
 }
 
 // ---- learning ----

@@ -189,8 +189,9 @@ static void limits_of_kernels(void **state) {
         assert_int_equal(grt_mlp_fused_usable(test.dev, &d), better);
         assert_int_equal(grt_mlp_forward_usable(test.dev, &d, false), better);
         assert_int_equal(grt_mlp_forward_usable(test.dev, &d, true), better);
-        assert_int_equal(grt_mlp_judge_blocks(test.dev, &d) > 0, false);  // 10 rows or 1 fill none
-        assert_int_equal(grt_mlp_fused_scratch(test.dev, &d), 0);         // without parameters
+        assert_int_equal(grt_mlp_judge_blocks(test.dev, &d, true) > 0,
+                         false);                                   // 10 rows or 1 fill none
+        assert_int_equal(grt_mlp_fused_scratch(test.dev, &d), 0);  // without parameters
     }
     assert_null(grt_mlp_fused_variant(NULL, NULL, 0));
     assert_null(grt_mlp_fused_variant(test.dev, NULL, 0));
@@ -216,14 +217,17 @@ static void numbers_of_losses(void **state) {
     struct grt_caps *caps = &test.dev->info.caps;
     const uint32_t was = caps->compute_units;
     caps->compute_units = 2;  // of 8 groups each, a lane of four rows
-    static const uint64_t rows[][2] = {{4, 1},   {8, 2},  {10, 0}, {11, 0},
-                                       {64, 16}, {68, 0}, {63, 0}, {60, 15}};
+    // With the last one filled, and with fewer rows in it.
+    static const uint64_t rows[][3] = {{4, 1, 1},  {8, 2, 2},   {10, 0, 3},
+                                       {11, 0, 3}, {1, 0, 1},   {64, 16, 16},
+                                       {68, 0, 0}, {63, 0, 16}, {60, 15, 15}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct grt_mlp_fused_desc d = {
             .model = {.inputs = 6, .depth = 2, .hidden = 16, .outputs = 3, .act = GRT_ACT_RELU},
             .dtype = GRT_F32,
             .rows = rows[i][0]};
-        assert_int_equal(grt_mlp_judge_blocks(test.dev, &d), rows[i][1]);
+        assert_int_equal(grt_mlp_judge_blocks(test.dev, &d, true), rows[i][1]);
+        assert_int_equal(grt_mlp_judge_blocks(test.dev, &d, false), rows[i][2]);
     }
     caps->compute_units = was;
     struct mlp_plan p = {.padded = 100};
@@ -465,7 +469,7 @@ static void other_networks(void **state) {
     assert_false(grt_fused_forward_usable(test.dev, &d, false));
     assert_null(grt_fused_kernels(test.dev, &d));
     assert_int_equal(grt_fused_scratch(test.dev, &d), 0);
-    assert_int_equal(grt_fused_judge_blocks(test.dev, &d), 0);
+    assert_int_equal(grt_fused_judge_blocks(test.dev, &d, false), 0);
     assert_null(grt_fused_norms(test.dev, &d, &count).buf);
     assert_int_equal(count, 0);
     for (int way = 0; way < 3; way++) {
