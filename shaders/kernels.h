@@ -213,7 +213,7 @@
     X(opencl, nvidia, probe_mma)                                                                   \
     X(ptx, nvidia, gemm_mma_16)                                                                    \
     X(ptx, nvidia, gemm_mma_16f32)                                                                 \
-    X(opencl, nvidia, mlp_pass_mma)                                                                \
+    X(ptx, nvidia, mlp_pass_mma)                                                                   \
     X(opencl, nvidia, mlp_grads_mma)                                                               \
     X(ptx, nvidia, mlp_step_mma)                                                                   \
     X(ptx, nvidia, mlp_pass_wgmma)                                                                 \

@@ -12,8 +12,8 @@
 #include "gpurt/optim.h"
 
 static const struct mlp_variant *const variants[] = {
-    &mlp_variant_step, &mlp_variant_chain, &mlp_variant_coop,
-    &mlp_variant_mma,  &mlp_variant_wgmma, &mlp_variant_plain,
+    &mlp_variant_step, &mlp_variant_mma,   &mlp_variant_chain,
+    &mlp_variant_coop, &mlp_variant_wgmma, &mlp_variant_plain,
 };
 #define VARIANT_COUNT (sizeof variants / sizeof variants[0])
 

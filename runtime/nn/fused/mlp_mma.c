@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fused MLP on NVIDIA's matrix units through OpenCL with PTX inside: cl/nvidia/mlp_pass_mma.k
-// and mlp_grads_mma.k.
+// and mlp_grads_mma.k. Vulkan imports the pass as PTX, for losses alone.
 #include "mlp_case.h"
 
 #define OUTPUTS_PADDED 16u
@@ -15,7 +15,7 @@ static uint32_t inputs_padded(const struct mlp_case *c) {
 
 // What Hopper's other kernels need includes shared memory beyond 48 KiB.
 static bool roomy(const struct mlp_case *c) {
-    return grt_kernel_builds(c->dev, "probe_wgmma");
+    return grt_kernels_roomy(c->dev);
 }
 
 // ---- the pass: rows of a warp, warps of a workgroup ----
@@ -71,8 +71,10 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
 }
 
 static bool usable(const struct mlp_case *c) {
+    bool imports = grt_dev_info(c->dev)->caps.imports;
     return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) &&
-           grt_kernel_builds(c->dev, "probe_mma");
+           (!imports || c->judged) &&
+           grt_kernel_builds(c->dev, imports ? "probe_wgmma_48k" : "probe_mma");
 }
 
 static bool better(const struct mlp_case *c) {
