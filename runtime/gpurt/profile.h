@@ -49,7 +49,8 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
 // Tiles of variants whose costs are settings: rows x columns, and what else tells them apart. A
 // setting has a number for each, in the order of the variant's own table.
 #define GRT_TILES_COOP "128x256 256x128 160x256 128x128 256x64 64x64 32x32"
-#define GRT_TILES_MMA "128x256 128x128 128x64 64x64 32x32 16x128 64x64x64 32x64x64"
+#define GRT_TILES_MMA                                                                              \
+    "128x256 128x128 128x64 64x64 32x32 16x128 64x64x64 32x64x64 128x32x64 64x32x64"
 #define GRT_TILES_WGMMA "128x256x4 128x192x4 128x128x4 64x128x8 128x64x7 64x128x2 64x64x4"
 #define GRT_TILES_WGMMA_48K "128x256 128x128 128x64"
 #define GRT_TILES_SPLIT "64x128 64x64 32x32"
@@ -87,16 +88,16 @@ GRT_API const char *grt_profile_level_text(enum grt_profile_level level);
       "5800 6000 6500 5000 3800 1900 2500", "nanoseconds for beginning and ending a tile")         \
     X(GEMM_MMA, "gemm.mma", whole, "BM BN BK WM WN STAGES", 0, 512, "0 0 0 0 0 0",                 \
       "tile of f16 and bf16 products by mma.sync, with tiles on their way. 0: by what they cost")  \
-    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4 3 4",               \
+    X(GEMM_MMA_FIT, "gemm.mma.fit", whole, GRT_TILES_MMA, 1, 64, "1 2 3 4 12 4 3 4 2 4",           \
       "workgroups of each of its tiles that a compute unit holds at once")                         \
     X(GEMM_MMA_STEP, "gemm.mma.step", real, GRT_TILES_MMA, 0.001, 1000,                            \
-      "1.2 0.72 0.68 0.44 0.59 0.24 0.62 0.34",                                                    \
-      "microseconds that so many of each tile take for 32 of k, the first and the last two for "   \
+      "1.2 0.72 0.68 0.44 0.59 0.24 0.62 0.34 0.1 0.2",                                            \
+      "microseconds that so many of each tile take for 32 of k, the first and the last four for "  \
       "64")                                                                                        \
     X(GEMM_MMA_ALONE, "gemm.mma.alone", real, GRT_TILES_MMA, 0.001, 1000,                          \
-      "1.2 0.38 0.246 0.164 0.138 0.1 0.17 0.11", "the same for one alone")                        \
+      "1.2 0.38 0.246 0.164 0.138 0.1 0.17 0.11 0.15 0.1", "the same for one alone")               \
     X(GEMM_MMA_ENDS, "gemm.mma.ends", real, GRT_TILES_MMA, 0, 1000,                                \
-      "1.2 0.7 0.6 0.5 0.8 0.5 0.5 0.9", "microseconds for beginning and ending a tile")           \
+      "1.2 0.7 0.6 0.5 0.8 0.5 0.5 0.9 1.6 1.2", "microseconds for beginning and ending a tile")   \
     X(GEMM_MMA_RAGGED, "gemm.mma.ragged", real, "bytes_8 bytes_4 bytes_2", 1, 100, "1.3 2 2.5",    \
       "how many times as long a step takes where rows are multiples of so many bytes only")        \
     X(GEMM_WGMMA, "gemm.wgmma", whole, "BM BN STAGES", 0, 512, "0 0 0",                            \
@@ -190,7 +191,7 @@ enum grt_profile_key {
         GRT_KEY_COUNT,
 };
 
-#define GRT_PROFILE_NUMBERS 8
+#define GRT_PROFILE_NUMBERS 10
 #define GRT_PROFILE_TEXT 240
 
 struct grt_profile_key_info {

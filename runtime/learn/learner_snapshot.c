@@ -10,8 +10,8 @@
 #include "shaders/optim/lib/optim_params.k"
 #include "snapshot.h"
 
-#define WHOLE 4             // tensors of a whole snapshot
-#define BESIDE (4u << 20)   // bytes of one that has a second place on the device
+#define WHOLE 4            // tensors of a whole snapshot
+#define BESIDE (4u << 20)  // bytes of one that has a second place on the device
 #define SMALL (16u << 20)
 #define LARGE (256u << 20)
 #define SLOWEST 1e9  // bytes a second of a copy to the host over a slow link
@@ -39,10 +39,10 @@ struct slot {
 };
 
 struct place {
-    struct kept kept;                       // masters, buffers, the optimizer's, the average
-    struct taking by[GRT_SNAPSHOT_SLOTS];   // with what a slot holds, in one submit
-    uint32_t lent;                          // times
-    bool out;                               // on its way
+    struct kept kept;                      // masters, buffers, the optimizer's, the average
+    struct taking by[GRT_SNAPSHOT_SLOTS];  // with what a slot holds, in one submit
+    uint32_t lent;                         // times
+    bool out;                              // on its way
 };
 
 struct grt_snapshot {
@@ -305,9 +305,8 @@ bool grt_snapshot_take(struct grt_snapshot *s, uint32_t slot_number, bool whole)
     }
     const struct taking *by = whole ? &s->places[place].by[slot_number] : &slot->by;
     if (!grt_graph_run(by->take) ||
-        (by->send &&
-         (!grt_dev_after(dev, GRT_LANE_ASIDE, grt_dev_mark(dev, GRT_LANE_MAIN)) ||
-          !grt_graph_run(by->send)))) {
+        (by->send && (!grt_dev_after(dev, GRT_LANE_ASIDE, grt_dev_mark(dev, GRT_LANE_MAIN)) ||
+                      !grt_graph_run(by->send)))) {
         return false;
     }
     slot->mark = grt_dev_mark(dev, lane_of(s));

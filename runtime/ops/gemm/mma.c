@@ -21,14 +21,19 @@ struct tile {
 // 640 at most: 128x256x64 465 466, 128x256x32 with 4 stages 424 441, 128x128x64 with 2 447 410,
 // 128x128x32 with 2, 3, 4 stages 313 321, 378 379, 396 388.
 //
-// The last three are for few workgroups with a long k, whose time is that of reading: steps of 64
-// meet half as often, and of few rows little is read of a, and more of b is on its way. us by 64 x
-// 64 in steps of 32 / of 64: 192x128x12992 tn 8.7 / 8.1, 448^3 tn 5.0 / 4.6, 64 of 152x152x120 7.8
-// / 7.2; 24x192x55168 by 64 x 64 10.3, by 32 x 64 in steps of 64 8.3 (H200, OpenCL, 2026-11-18).
+// The three behind those are for few workgroups with a long k, whose time is that of reading: steps
+// of 64 meet half as often, and of few rows little is read of a, and more of b is on its way. us by
+// 64 x 64 in steps of 32 / of 64: 192x128x12992 tn 8.7 / 8.1, 448^3 tn 5.0 / 4.6, 64 of 152x152x120
+// 7.8 / 7.2; 24x192x55168 by 64 x 64 10.3, by 32 x 64 in steps of 64 8.3 (H200, OpenCL,
+// 2026-11-18). The last two are for few columns of many rows, whose time is that of reading a:
+// products of 2048 to 65536 rows, 8 to 32 columns and a k of 64 to 1152, nn and nt, take 0.83 of
+// the time that they took by wgmma and other tiles on OpenCL, and 0.82 on Vulkan; 8192x8x1152 18.3
+// and 8.4 us (H200, 2026-11-19, geometric means, ci/records/2026-11-19-h200/products-few.txt).
 static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3}, {128, 128, 32, 64, 64, 3},
                                     {128, 64, 32, 64, 32, 3},  {64, 64, 32, 32, 32, 3},
                                     {32, 32, 32, 32, 32, 3},   {16, 128, 32, 16, 32, 5},
-                                    {64, 64, 64, 32, 32, 3},   {32, 64, 64, 32, 16, 4}};
+                                    {64, 64, 64, 32, 32, 3},   {32, 64, 64, 32, 16, 4},
+                                    {128, 32, 64, 32, 32, 4},  {64, 32, 64, 32, 16, 4}};
 
 static uint32_t tile_lanes(const struct tile *t) {
     return t->bm / t->wm * (t->bn / t->wn) * 32;
@@ -116,14 +121,28 @@ static struct tile with_stages(struct tile t, uint32_t k) {
     return t;
 }
 
+#define FEW_ROWS 32u
+#define MANY_ROWS 2048u
+
+// Few columns of many rows: with steps of 64 and enough of them on their way it takes more than 48
+// KiB.
+bool gemm_mma_narrow(const struct gemm_case *g) {
+    return g->n <= 32 && g->m >= MANY_ROWS && gemm_in_chunks(g) && gemm_has_room(g);
+}
+
 // Whether a tile suits a product: those for few rows suit no others, and narrow matrices have no
 // use for wide ones; steps of 64 were measured with rows of whole chunks. On Vulkan tiles of 32 x
 // 32 are for matrices that are no larger: us by them / by 64 x 64, H200, 2026-11-18: 1024 of
 // 61x61x56 tn 19 / 13, 12087x32x344 14 / 10, 11414x128x27 10 / 6, but 1024 of 16x16x39 nt 5.6, by
 // 16 x 128 8.8.
-#define FEW_ROWS 32u
 static bool suits(const struct gemm_case *g, const struct tile *t) {
     bool few = g->m <= FEW_ROWS, narrow = g->n <= 32;
+    bool tall = t->bm >= 64 && t->bn == 32;
+    if (tall || gemm_mma_narrow(g)) {
+        // Short rows of b are slow to read, and the larger tile reads them half as often.
+        bool large = !g->desc->b_transposed && g->n < 32 && g->m >= 4 * MANY_ROWS;
+        return tall && gemm_mma_narrow(g) && t->bm == (large ? 128 : 64);
+    }
     if (t->bm == 16) {
         return few && g->n > 64;
     }

@@ -136,7 +136,7 @@ static bool usable(const struct gemm_case *g) {
 
 static bool pays(const struct gemm_case *g) {
     return (!g->dev->info.caps.imports || gemm_worth_importing(g)) && (g->m > 32 || g->n > 32) &&
-           gemm_wgmma_time(g) < gemm_mma_time(g);
+           !gemm_mma_narrow(g) && gemm_wgmma_time(g) < gemm_mma_time(g);
 }
 
 // With the code that cuts k the largest tiles have too few registers, unless a warpgroup that only

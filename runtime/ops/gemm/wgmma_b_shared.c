@@ -53,14 +53,15 @@ static bool usable(const struct gemm_case *g) {
            shape_of(g).stages >= 4 && tile_count(g) <= INT32_MAX && gemm_has_room(g);
 }
 
-// Where a workgroup has tiles enough for a b that it loads first. us by this / by wgmma, OpenCL,
-// H200, 2026-11-19: 131072x32x64 8.5 / 10.3, 40000x16x512 13.3 / 15.3, 20608x24x616 14.4 / 15.8,
-// 100000x64x576 33.4 / 34.1, but 16384x64x576 7.2 / 7.0. On Vulkan few columns and a long k were
-// not measured.
+// Where a workgroup has tiles enough for a b that it loads first. With a long k us by this / by
+// wgmma, OpenCL, H200, 2026-11-19: 100000x64x576 33.4 / 34.1, but 16384x64x576 7.2 / 7.0; with few
+// columns this / mma's narrow tiles 65536x32x616 26 / 28, 65536x16x616 27 / 29, but 20608x24x616
+// nt 12.6 / 11.1. On Vulkan neither was measured.
 static bool pays(const struct gemm_case *g) {
-    bool deep = g->k > 64 * MOST_STEPS;
-    bool unmeasured = g->dev->info.caps.imports && (g->n <= 32 || deep || gemm_is_streams(g));
-    return !unmeasured && g->m >= 512 && tile_count(g) >= (deep ? 2 : 4) * (uint64_t)gemm_places(g);
+    bool deep = g->k > 64 * MOST_STEPS, narrow = g->n <= 32;
+    bool unmeasured = g->dev->info.caps.imports && (narrow || deep || gemm_is_streams(g));
+    return !unmeasured && (!narrow || deep) && g->m >= 512 &&
+           tile_count(g) >= (deep && !narrow ? 2 : 4) * (uint64_t)gemm_places(g);
 }
 
 // What its kernels differ in.

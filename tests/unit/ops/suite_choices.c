@@ -116,8 +116,8 @@ static void write_costs(const struct grt_dev_info *info, const char *memory) {
     char text[1024];
     snprintf(text, sizeof text,
              "gpurt-profile 1\nlevel = user\nfrom = default\n"
-             "gemm.mma.fit = 1 1 1 1 1 1 1 1\ngemm.mma.step = 1 1 1 1 1 1 1 1\n"
-             "gemm.mma.alone = 1 1 1 1 1 1 1 1\ngemm.mma.ends = 0 0 0 0 0 0 0 0\n"
+             "gemm.mma.fit = 1 1 1 1 1 1 1 1 1 1\ngemm.mma.step = 1 1 1 1 1 1 1 1 1 1\n"
+             "gemm.mma.alone = 1 1 1 1 1 1 1 1 1 1\ngemm.mma.ends = 0 0 0 0 0 0 0 0 0 0\n"
              "gemm.mma.ragged = 2 4 10\n"
              "gemm.wgmma.fit = 1 1 1 1 1 1 1\n"
              "gemm.wgmma.step = 0.01 0.01 0.01 0.01 0.01 0.01 0.01\n"

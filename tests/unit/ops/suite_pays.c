@@ -149,7 +149,11 @@ static void opencl_of_nvidia(void **state) {
         {V(wgmma_b_shared), GRT_F16, 33729, 256, 256, 1, 0, 1, 1},
         {V(wgmma_b_shared), GRT_F16, 33792, 264, 256, 1, 0, 0, -1},
         {V(wgmma_b_shared), GRT_F16, 33792, 256, 264, 1, 0, 0, -1},
-        {V(wgmma_b_shared), GRT_F16, 33792, 32, 256, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 32, 256, 1, 0, 1, 0},
+        {V(wgmma_b_shared), GRT_F16, 33792, 40, 256, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33792, 32, 264, 1, 0, 1, 1},
+        {V(wgmma_b_shared), GRT_F16, 33728, 32, 264, 1, 0, 1, 0},
+        {V(wgmma), GRT_F16, 2048, 32, 4096, 1, 0, 1, 0},  // mma has a tile for it
         {V(wgmma_b_shared), GRT_F16, 33792, 64, 264, 1, 0, 1, 1},
         {V(wgmma_b_shared), GRT_F16, 16896, 64, 264, 1, 0, 1, 1},  // 264 tiles of a long k
         {V(wgmma_b_shared), GRT_F16, 16832, 64, 264, 1, 0, 1, 0},
@@ -180,6 +184,28 @@ static void opencl_of_nvidia(void **state) {
     };
     make(&made, GRT_BACKEND_OPENCL, MMA | ROOMY | HOPPER);
     CHECK(&made, rows);
+    // Few columns of many rows, the larger tile where rows of b are short.
+    static const uint32_t narrow[][6] = {
+        // m, n, k, flags: BM, BN
+        {2048, 32, 600, 0, 64, 32}, {8192, 32, 600, 0, 64, 32},   {8192, 24, 600, 0, 128, 32},
+        {8184, 24, 600, 0, 64, 32}, {8192, 24, 600, B_T, 64, 32}, {8192, 24, 600, A_T, 128, 32},
+        {2048, 40, 600, 0, 64, 64},
+    };
+    make(&made, GRT_BACKEND_OPENCL, MMA | ROOMY | HOPPER);
+    for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+        const uint32_t *r = narrow[i];
+        struct gemm_case g = product(&made, GRT_F16, r[0], r[1], r[2], 1, r[3]);
+        uint32_t v[GRT_PROFILE_NUMBERS] = {0};
+        gemm_mma_tile(&g, v);
+        assert_true(v[0] == r[4] && v[1] == r[5]);
+        assert_int_equal(gemm_mma_narrow(&g), r[1] <= 32);
+        // No other tile has rows that begin anywhere, or fewer of them.
+        g.params.lda += 4;
+        assert_false(gemm_mma_narrow(&g));
+        g = product(&made, GRT_F16, 2047, r[1], r[2], 1, r[3]);
+        assert_false(gemm_mma_narrow(&g));
+    }
+    grt_profile_destroy(&made.dev.profile);
     // Where these kernels do not build.
     static const struct row none[] = {
         {V(mma), GRT_F16, 64, 64, 64, 1, 0, 0, -1},
