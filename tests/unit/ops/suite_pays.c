@@ -305,10 +305,11 @@ static void cooperative_matrices(void **state) {
         {V(stream), GRT_F16, 33792, 248, 256, 1, 0, 0, 0},  // and whole strips
         {V(stream), GRT_F16, 33792, 512, 32, 1, 0, 1, 1},
         {V(stream), GRT_F16, 33792, 520, 32, 1, 0, 0, 0},
-        {V(split_direct), GRT_F32, 64, 64, 64, 1, 0, 1, 1},
-        {V(split_direct), GRT_F32, 65, 64, 64, 1, 0, 1, 0},
-        {V(split_direct), GRT_F32, 64, 65, 64, 1, 0, 1, 0},
-        {V(split_direct), GRT_F32, 64, 64, 65, 1, 0, 1, 0},
+        {V(split_direct), GRT_F32, 64, 64, 64, 67, 0, 1, 1},  // two workgroups each
+        {V(split_direct), GRT_F32, 64, 64, 64, 66, 0, 1, 0},
+        {V(split_direct), GRT_F32, 65, 64, 64, 67, 0, 1, 0},
+        {V(split_direct), GRT_F32, 64, 65, 64, 67, 0, 1, 0},
+        {V(split_direct), GRT_F32, 64, 64, 65, 67, 0, 1, 0},
         {V(split_direct), GRT_F16, 64, 64, 64, 1, 0, 0, -1},
         {V(split), GRT_F32, 64, 64, 64, 1, 0, 1, 1},
         {V(split), GRT_F16, 64, 64, 64, 1, 0, 0, -1},
