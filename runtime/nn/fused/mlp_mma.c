@@ -72,8 +72,7 @@ static void plan(const struct mlp_case *c, struct mlp_plan *p) {
 
 static bool usable(const struct mlp_case *c) {
     bool imports = grt_dev_info(c->dev)->caps.imports;
-    return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) &&
-           (!imports || c->judged) &&
+    return (c->desc->dtype == GRT_F16 || c->desc->dtype == GRT_BF16) && (!imports || c->judged) &&
            grt_kernel_builds(c->dev, imports ? "probe_wgmma_48k" : "probe_mma");
 }
 
