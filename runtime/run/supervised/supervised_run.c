@@ -357,8 +357,8 @@ static bool queue_ahead(struct grt_supervised *s) {
     while (s->loop.count < most) {
         uint32_t steps = steps_ahead(s);
         // So many snapshots of the tensors are on their way at a time. With two, two epochs are
-        // queued. With one, the step that wants the next waits for it, those before it do not. H200,
-        // Vulkan, batch 65536, no validation: 0.43 ms were between two epochs of 1.8 ms.
+        // queued. With one, the step that wants the next waits for it, and those before it do not.
+        // H200, Vulkan, batch 65536: 0.43 ms were between two epochs of 1.8 ms without validation.
         if (steps > 0 && s->loop.whole_out == whole_most && may_be_whole(s, steps)) {
             steps = s->loop.checking || whole_most > 1 ? 0 : steps - 1;
         }
