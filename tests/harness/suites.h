@@ -150,6 +150,8 @@
     X(drawn, D)                                                                                    \
     X(learner, D)                                                                                  \
     X(learnfacts, D)                                                                               \
+    X(snapshots, D)                                                                                \
+    X(evaluations, D)                                                                              \
     X(losses, D)                                                                                   \
     X(precision, D)                                                                                \
     X(random, D)                                                                                   \

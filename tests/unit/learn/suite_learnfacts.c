@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What learners and optimizers say of themselves, all of it from known numbers: every tensor of a
-// plan, each word of the state that a run begins with, the phases of a step, what snapshots hold,
-// and the sentence of each refusal with both sides of its limit.
+// plan, each word of the state that a run begins with, the phases of a step, and the sentence of
+// each refusal with both sides of its limit.
 #include "kits/learn_kit.h"
 
 #include <math.h>
@@ -11,7 +11,6 @@
 
 #include "gpurt/plan.h"
 #include "learn/learner_parts.h"
-#include "learn/snapshot.h"
 #include "nn/layer_ops.h"
 
 // 5 inputs, 16 hidden units and 3 outputs: 5 * 16 + 16 + 16 * 3 + 3 parameters.
@@ -250,140 +249,6 @@ static void layers_begin_apart(void **state) {
     free(x);
     free(y);
     grt_learner_destroy(&l);
-}
-
-// ---- snapshots ----
-
-static void snapshots_are(bool beside) {
-    struct grt_learner_desc d = plain();
-    d.optim.ema = 0.5;
-    struct grt_learner *l = made(&d);
-    assert_true(grt_learner_alloc(l));
-    struct grt_snapshot *s = grt_snapshot_create(l, beside);
-    assert_non_null(s);
-    const struct grt_tensor *all[] = {l->params.master, l->kept, l->average};
-    struct grt_graph *graph = grt_graph_create(test.dev, "numbers");
-    for (uint32_t i = 0; i < 3; i++) {
-        grt_graph_fill(graph, all[i]->range, 100 + i);
-    }
-    grt_graph_fill(graph, l->history->range, 0x40000000);
-    assert_true(grt_graph_finish(graph));
-    grt_graph_destroy(&graph);
-    struct grt_learn_state told = {.steps = 41, .loss = 0.5f};
-    assert_true(grt_learner_set_state(l, &told));
-    assert_true(grt_snapshot_take(s, 1, true) && grt_snapshot_wait(s, 1));
-    assert_true(grt_snapshot_passed(s, 1));
-    // What changes behind it does not show.
-    told.steps = 42;
-    assert_true(grt_learner_set_state(l, &told));
-    assert_int_equal(grt_snapshot_state(s, 1)->steps, 41);
-    assert_true(grt_snapshot_state(s, 1)->loss == 0.5f);
-    assert_true(grt_snapshot_row(s, 1, 300).loss == 2.0f && grt_snapshot_row(s, 1, 0).lr == 2.0f);
-    for (uint32_t i = 0; i < 3; i++) {
-        const uint32_t *words = grt_snapshot_tensor(s, all[i]);
-        assert_non_null(words);
-        for (uint64_t k = 0; k < grt_tensor_count(all[i]); k++) {
-            assert_int_equal(words[k], 100 + i);
-        }
-    }
-    const struct grt_tensor *bias = grt_learner_tensor(l, GRT_TENSOR_PARAM, 1, NULL);
-    assert_ptr_equal(grt_snapshot_tensor(s, bias), (char *)grt_snapshot_tensor(s, all[0]) +
-                                                       (bias->range.offset - all[0]->range.offset));
-    assert_null(grt_snapshot_tensor(s, l->x));
-    assert_true(grt_snapshot_take(s, 2, false) && grt_snapshot_wait(s, 2));
-    assert_int_equal(grt_snapshot_state(s, 2)->steps, 42);
-    assert_int_equal(grt_snapshot_state(s, 1)->steps, 41);
-    // Three of four can be lent, and each keeps its own numbers.
-    void (*give_back)(void *) = NULL;
-    void *lent[3];
-    uint32_t *first = grt_snapshot_tensor(s, all[0]);
-    for (int i = 0; i < 3; i++) {
-        lent[i] = grt_snapshot_lend(s, &give_back);
-        assert_non_null(lent[i]);
-        assert_true(grt_snapshot_take(s, 0, true) && grt_snapshot_wait(s, 0));
-        assert_ptr_not_equal(grt_snapshot_tensor(s, all[0]), first);
-    }
-    assert_null(grt_snapshot_lend(s, &give_back));
-    // Into the place of the one before.
-    assert_true(grt_snapshot_take(s, 0, true) && grt_snapshot_wait(s, 0));
-    give_back(lent[1]);
-    assert_non_null(lent[1] = grt_snapshot_lend(s, &give_back));
-    assert_int_equal(first[0], 100);
-    assert_true(grt_dev_wait(test.dev));
-    give_back(lent[0]);
-    give_back(lent[1]);
-    give_back(lent[2]);
-    grt_snapshot_destroy(&s);
-    grt_learner_destroy(&l);
-}
-
-// In the queue of the steps, and put aside and sent beside it.
-static void snapshots(void **state) {
-    (void)state;
-    snapshots_are(false);
-    snapshots_are(true);
-}
-
-static uint32_t first_word(const struct grt_snapshot *s, const struct grt_tensor *t) {
-    return *(const uint32_t *)grt_snapshot_tensor(s, t);
-}
-
-// Two whole ones are on their way: the first that is waited for is the newest until the second is.
-static void two_are_out(bool beside) {
-    struct grt_learner_desc d = plain();
-    struct grt_learner *l = made(&d);
-    assert_true(grt_learner_alloc(l));
-    struct grt_snapshot *s = grt_snapshot_create(l, beside);
-    assert_non_null(s);
-    assert_int_equal(grt_snapshot_most(s), 2);
-    struct grt_graph *fills[4];
-    for (uint32_t i = 0; i < 4; i++) {
-        fills[i] = grt_graph_create(test.dev, "numbers");
-        grt_graph_fill(fills[i], l->params.master->range, 100 + i);
-        assert_true(grt_graph_bake(fills[i]) && grt_graph_expect(fills[i], 1e-6));
-    }
-    for (uint32_t i = 0; i < 2; i++) {
-        assert_true(grt_graph_run(fills[i]) && grt_snapshot_take(s, i, true));
-    }
-    assert_true(grt_graph_run(fills[2]) && grt_snapshot_take(s, 2, false));
-    assert_true(grt_snapshot_wait(s, 0));
-    assert_int_equal(first_word(s, l->params.master), 100);
-    void (*give_back)(void *) = NULL;
-    void *lent = grt_snapshot_lend(s, &give_back);
-    assert_non_null(lent);
-    const uint32_t *words = grt_snapshot_tensor(s, l->params.master);
-    assert_true(grt_graph_run(fills[3]) && grt_snapshot_take(s, 0, true));
-    assert_true(grt_snapshot_wait(s, 1));
-    assert_int_equal(first_word(s, l->params.master), 101);
-    // One with no tensors changes nothing of that.
-    assert_true(grt_snapshot_wait(s, 2));
-    assert_int_equal(first_word(s, l->params.master), 101);
-    assert_true(grt_snapshot_wait(s, 0));
-    assert_int_equal(first_word(s, l->params.master), 103);
-    assert_int_equal(words[0], 100);
-    // Those that nobody waits for leave their places, all but the one that is lent.
-    for (uint32_t turn = 0; turn < 3; turn++) {
-        for (uint32_t i = 0; i < 3; i++) {
-            assert_true(grt_snapshot_take(s, i, true));
-        }
-        TEST_REFUSED(grt_snapshot_take(s, 3, true), GRT_INVALID, "all places");
-        grt_snapshot_forget(s);
-    }
-    assert_true(grt_snapshot_take(s, 3, true) && grt_snapshot_wait(s, 3));
-    assert_int_equal(first_word(s, l->params.master), 103);
-    assert_int_equal(words[0], 100);
-    give_back(lent);
-    for (uint32_t i = 0; i < 4; i++) {
-        grt_graph_destroy(&fills[i]);
-    }
-    grt_snapshot_destroy(&s);
-    grt_learner_destroy(&l);
-}
-
-static void two_snapshots_are_out(void **state) {
-    (void)state;
-    two_are_out(false);
-    two_are_out(true);
 }
 
 // ---- sentences ----
@@ -662,8 +527,6 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(plans_of_pairs),
     TEST_CASE(first_state),
     TEST_CASE(layers_begin_apart),
-    TEST_CASE(snapshots),
-    TEST_CASE(two_snapshots_are_out),
     TEST_CASE(sentences),
     TEST_CASE(defaults_of_optimizers),
     TEST_CASE(mistakes_of_optimizers),
