@@ -364,7 +364,12 @@ void *grt_snapshot_lend(struct grt_snapshot *s, void (**give_back)(void *lent)) 
     struct place *place = &s->places[s->newest];
     bool before = grt_quiet(true);
     place->lent++;
-    bool room = free_place(s) < PLACES;
+    uint32_t lent = 0;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        lent += s->places[i].lent > 0;
+    }
+    // Those that are on their way before this one comes back have places too.
+    bool room = lent + s->most <= PLACES && free_place(s) < PLACES;
     grt_quiet(before);
     if (!room) {
         place->lent--;

@@ -50,8 +50,8 @@ struct grt_learn_row grt_snapshot_row(const struct grt_snapshot *snapshot, uint3
 // snapshot; NULL when it is none of these.
 void *grt_snapshot_tensor(const struct grt_snapshot *snapshot, const struct grt_tensor *tensor);
 // Lends the newest whole snapshot: its numbers stay as they are until it is given back, by
-// *give_back with the result, before the snapshots are destroyed. NULL where the next one would
-// have no place then: copy it.
+// *give_back with the result, before the snapshots are destroyed. NULL where the next ones,
+// grt_snapshot_most() of them, would have no places then: copy it.
 void *grt_snapshot_lend(struct grt_snapshot *snapshot, void (**give_back)(void *lent));
 
 #ifdef __cplusplus

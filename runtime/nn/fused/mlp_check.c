@@ -89,10 +89,11 @@ static bool declare(struct trial *t, const struct question *q) {
     t->parts = mlp_trial_tensor(made, "parts", GRT_F32, parts, 0);
     t->order = mlp_trial_tensor(made, "order", GRT_U32, ORDER_FIRST + rows + ORDER_AHEAD, 0);
     t->state = mlp_trial_tensor(made, "state", GRT_U32, GRT_LEARN_STATE_WORDS, 0);
-    uint64_t bytes = grt_mlp_fused_scratch(c->dev, &t->desc);
+    // Forward alone there is none, and a variant may serve for nothing else.
+    uint64_t bytes = c->alone ? 0 : grt_mlp_fused_scratch(c->dev, &t->desc);
     t->scratch = bytes > 0 ? mlp_trial_tensor(made, "scratch", GRT_F32, (bytes + 3) / 4, 0) : NULL;
-    return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->scratch &&
-           t->order;
+    return t->desc.x && t->desc.target && t->desc.y && t->parts && t->state && t->order &&
+           (t->scratch || c->alone);
 }
 
 static void make_samples(struct trial *t) {
@@ -146,7 +147,7 @@ static bool begin(struct trial *t, const struct question *q) {
     if (!t->numbers || !mlp_trial_alloc(&t->made)) {
         return false;
     }
-    t->desc.scratch = t->scratch->range;
+    t->desc.scratch = t->scratch ? t->scratch->range : (struct grt_range){0};
     t->desc.parts = t->parts->range;
     t->desc.state = t->state->range;
     t->desc.order = t->order->range;

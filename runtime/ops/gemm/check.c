@@ -26,11 +26,15 @@ static uint32_t shrink(uint32_t extent, uint32_t size, uint32_t step) {
     return extent < size + step ? extent : size + extent % step;
 }
 
-// Kernels go along k in steps of up to 64.
+// Kernels go along k in steps of up to 64; that of few rows, whose lanes share out k and have many
+// loads on their way, in steps of up to 1024.
+#define FEW 4u
+#define DEEP 2048u
 void gemm_check_extents(const struct gemm_case *g, uint32_t mnk[3]) {
+    bool few = g->m <= FEW;
     mnk[0] = shrink(g->m, size_of(g), 32);
     mnk[1] = shrink(g->n, size_of(g), 32);
-    mnk[2] = shrink(g->k, SMALL, 64);
+    mnk[2] = shrink(g->k, few ? DEEP : SMALL, few ? 1024 : 64);
 }
 
 // Whether the sums may be kept in half.

@@ -3,8 +3,8 @@
 //
 // us on an H200, driver 580.159.04, 2026-11-19, nn / nt, beside split_wgmma and cuBLAS: 1x4096x4096
 // OpenCL 22 / 24, Vulkan 22 / 20 (37, 18); 2x16384x4096 71 / 71 and 67 / 66 (130, 91); 3x5623x896
-// 11 / 11 and 9 / 8 (16, 10); 4x4096x4096 40 / 41 and 34 / 26 (37; 3 rows 65 / 45). By eight rows
-// it has no gain. More: ci/records/2026-11-19-h200/products-few.txt.
+// 11 / 11 and 9 / 8 (16, 10); 4x4096x4096 40 / 41 and 34 / 26 (37; 3 rows 65 / 45). On Vulkan it has
+// no gain with eight rows. More: ci/records/2026-11-19-h200/products-few.txt.
 #include "case.h"
 
 #define MOST_ROWS 4u
@@ -46,7 +46,8 @@ static struct shape shape_of(const struct gemm_case *g) {
         return s;
     }
     s.columns = MOST_COLUMNS;
-    while (s.columns > LEAST_COLUMNS && gemm_ceil_div(g->n, s.columns) < gemm_units(g)) {
+    while (s.columns > LEAST_COLUMNS &&
+           (uint64_t)gemm_ceil_div(g->n, s.columns) * g->batch < gemm_units(g)) {
         s.columns /= 2;
     }
     return s;
@@ -59,9 +60,12 @@ static bool usable(const struct gemm_case *g) {
            gemm_within(g, gemm_ceil_div(g->n, s.columns), 1);
 }
 
-// Where columns fill the device: k is not cut. CPU drivers have panels and lanes.
+// Where columns fill the device: k is not cut. Batches were measured with one row alone, and on
+// OpenCL four rows have no gain where k is long. CPU drivers have panels and lanes.
 static bool pays(const struct gemm_case *g) {
-    return !g->dev->info.caps.software && g->m <= MOST_ROWS &&
+    bool opencl = g->dev->info.backend == GRT_BACKEND_OPENCL;
+    bool gains = g->m == 1 || (g->batch == 1 && !(opencl && g->m == 4 && g->k >= 2048));
+    return !g->dev->info.caps.software && g->m <= MOST_ROWS && gains &&
            (uint64_t)gemm_ceil_div(g->n, LEAST_COLUMNS) * g->batch >= gemm_units(g) / 2;
 }
 

@@ -270,7 +270,7 @@ static void archived(void **state) {
 // A whole snapshot that is lent stays as it is while others are taken. There is always a place for
 // the next: what cannot be lent then is copied, until one comes back.
 static void lend_of(bool beside) {
-    enum { LENT = 3 };
+    enum { LENT = 2 };
     const struct network_case c = {"", {NULL, 1, CENTRE_WIDTH, "mse", 0}, 2, 0, true};
     struct network_samples s = network_samples_make(&c, GRT_F32);
     struct grt_learner_desc desc = centre_learner(&behind);
@@ -308,19 +308,17 @@ static void lend_of(bool beside) {
     }
     // One that was lent twice is free when it was given back twice.
     give_back(loans[1]);
-    void *fourth = grt_snapshot_lend(snapshot, &give_back),
-         *kept = grt_snapshot_tensor(snapshot, t);
-    assert_non_null(fourth);
-    assert_ptr_equal(grt_snapshot_lend(snapshot, &give_back), fourth);
-    give_back(fourth);
+    void *third = grt_snapshot_lend(snapshot, &give_back), *kept = grt_snapshot_tensor(snapshot, t);
+    assert_non_null(third);
+    assert_ptr_equal(grt_snapshot_lend(snapshot, &give_back), third);
+    give_back(third);
     learn_run(graph, 1);
     assert_true(grt_snapshot_take(snapshot, 1, true) && grt_snapshot_wait(snapshot, 1));
     assert_ptr_equal(grt_snapshot_tensor(snapshot, t), numbers[1]);
     assert_memory_equal(kept, now, bytes);
-    assert_memory_equal(numbers[2], were[2], bytes);
-    give_back(fourth);
+    assert_memory_equal(numbers[0], were[0], bytes);
+    give_back(third);
     give_back(loans[0]);
-    give_back(loans[2]);
     for (uint32_t i = 0; i < LENT + 1; i++) {
         free(were[i]);
     }

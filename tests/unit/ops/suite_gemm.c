@@ -69,11 +69,12 @@ static void every_shape(void **state) {
     }
 }
 
-// One row: columns that are no whole workgroup, and k of many rounds and a rest.
-static void one_row(void **state) {
+// One to four rows: columns that are no whole workgroup, and k of many rounds and a rest.
+static void few_rows(void **state) {
     (void)state;
-    for (size_t v = 0; v < (test.small ? 1 : 4); v++) {
-        const struct product p = {.m = 1,
+    for (size_t i = 0; i < (test.small ? 1 : 16); i++) {
+        const size_t v = i % 4;
+        const struct product p = {.m = 1 + i / 4,
                                   .n = 75,
                                   .k = test.small ? 589 : 1301,
                                   .batch = v == 3 ? 3 : 0,
@@ -540,7 +541,7 @@ static void endless_products(void **state) {
 }
 
 static const struct CMUnitTest cases[] = {
-    TEST_CASE(every_shape),       TEST_CASE(one_row),          TEST_CASE(batches),
+    TEST_CASE(every_shape),       TEST_CASE(few_rows),         TEST_CASE(batches),
     TEST_CASE(many_tiles),        TEST_CASE(beyond_the_grid),  TEST_CASE(epilogues),
     TEST_CASE(without_product),   TEST_CASE(sums_in_half),     TEST_CASE(permutations),
     TEST_CASE(batch_split),       TEST_CASE(refusals),         TEST_CASE(tiny_products),

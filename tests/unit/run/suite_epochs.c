@@ -369,6 +369,62 @@ static void next_epoch_is_on_its_way(void **state) {
     run_kit_end();
 }
 
+// An evaluation all at once, in steps, and all at once again comes to the same bits: the numbers of
+// its rows are drawn anew where others were drawn in their place.
+static void evaluations_in_steps(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    struct grt_config c =
+        run_kit_config("steps", PAIRS("validation_split=0.25", "cache=device", "batch_size=16"));
+    struct grt_supervised *run =
+        grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+    assert_non_null(run);
+    uint64_t batches = grt_loader_info(run->check_loader).batches_per_epoch;
+    assert_true(batches > 2);
+    static const uint32_t strides[] = {GRT_HISTORY, GRT_HISTORY, 1, GRT_HISTORY, 2, 3, GRT_HISTORY};
+    float first = 0;
+    for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
+        struct grt_feed_done done = {0};
+        struct grt_learn_state s;
+        while (!done.epoch_ended) {
+            assert_true(grt_feed_run(run->check, strides[i], true, &done));
+        }
+        assert_true(grt_learner_state(run->learner, &s));
+        first = i == 0 ? s.eval_loss : first;
+        assert_true(s.eval_samples == 75 && s.eval_loss > 0);
+        assert_memory_equal(&s.eval_loss, &first, sizeof first);
+        // From the second batch on, and not to the end.
+        struct grt_loader_position at = grt_feed_position(run->check);
+        at.batch = 1;
+        assert_true(i % 2 == 0 ||
+                    (grt_feed_seek(run->check, at) && grt_feed_run(run->check, 2, true, &done)));
+        at.batch = 0;
+        assert_true(grt_feed_seek(run->check, at));
+    }
+    grt_supervised_destroy(&run);
+    run_kit_end();
+}
+
+// Checkpoints between epochs, the best of each epoch and patience: snapshots are lent to who
+// writes, and those that are queued meanwhile have places.
+static void checkpoints_between_epochs(void **state) {
+    (void)state;
+    run_kit_begin(GRT_MAKE_REGRESSION);
+    for (int k = 0; k < 3; k++) {
+        static const char *const intervals[] = {"checkpoint_interval=4", "checkpoint_interval=5",
+                                                "checkpoint_interval=7"};
+        struct grt_config c =
+            run_kit_config(intervals[k], PAIRS("validation_split=0.1", "cache=device", "epochs=30",
+                                               "batch_size=30", "patience=29", intervals[k]));
+        struct grt_supervised *run =
+            grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
+        assert_non_null(run);
+        assert_int_equal(grt_run_go(grt_supervised_driver(run)), GRT_ENDED_EPOCHS);
+        grt_supervised_destroy(&run);
+    }
+    run_kit_end();
+}
+
 // A CPU driver compiles when a kernel is launched first: the first validation has nothing behind
 // it, which would be told a part of that time. Later ones have the next epoch.
 static void first_validation_alone(void **state) {
@@ -511,6 +567,8 @@ static const struct CMUnitTest cases[] = {
     TEST_CASE(evaluations_begin_anew),
     TEST_CASE(judged_by_hand),
     TEST_CASE(next_epoch_is_on_its_way),
+    TEST_CASE(evaluations_in_steps),
+    TEST_CASE(checkpoints_between_epochs),
     TEST_CASE(first_validation_alone),
     TEST_CASE(rates_of_epochs),
 };
