@@ -503,7 +503,8 @@ void grt_op_draw(struct grt_graph *graph, const struct grt_gathering *d, struct 
     };
     // A CPU draws several side by side, which takes it half the time (PoCL, Neoverse N1, 2026-11);
     // lavapipe has lanes for that. On a GPU lanes wait less for each other: us of 1.8 M and 0.2 M
-    // rows by 1, 4, 8 of a lane on an H200, OpenCL 48 7, 32 7, 29 9, Vulkan 44 7, 31 9, 35 14.
+    // rows by 1, 4, 8 of a lane, one behind the other, on an H200, OpenCL 48 7, 32 7, 29 9, Vulkan
+    // 44 7, 31 9, 35 14; by 4 of a lane beside those of others 32 and 29.
     const struct grt_dev_info *info = grt_dev_info(grt_graph_dev(graph));
     uint32_t run = info->caps.software ? (info->backend == GRT_BACKEND_VULKAN ? 1 : 16) : 4;
     uint64_t groups = (d->rows + wg * run - 1) / (wg * run);

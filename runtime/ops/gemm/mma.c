@@ -26,9 +26,10 @@ struct tile {
 // 64 x 64 in steps of 32 / of 64: 192x128x12992 tn 8.7 / 8.1, 448^3 tn 5.0 / 4.6, 64 of 152x152x120
 // 7.8 / 7.2; 24x192x55168 by 64 x 64 10.3, by 32 x 64 in steps of 64 8.3 (H200, OpenCL,
 // 2026-11-18). The last two are for few columns of many rows, whose time is that of reading a:
-// products of 2048 to 65536 rows, 8 to 32 columns and a k of 616 and 1152, nn and nt, take 0.79 of
+// products of 2048 to 65536 rows, 8 and 32 columns and a k of 616 and 1152, nn and nt, take 0.79 of
 // the time that they took by wgmma and other tiles on OpenCL, and 0.78 on Vulkan; 8192x8x1152 18.3
-// and 8.4 us (H200, 2026-11-19, geometric means, ci/records/2026-11-19-h200/products-few.txt).
+// and 8.3 us. Of a k of 64 they take as long (H200, 2026-11-19, geometric means,
+// ci/records/2026-11-19-h200/products-few.txt).
 static const struct tile tiles[] = {{128, 256, 64, 64, 64, 3}, {128, 128, 32, 64, 64, 3},
                                     {128, 64, 32, 64, 32, 3},  {64, 64, 32, 32, 32, 3},
                                     {32, 32, 32, 32, 32, 3},   {16, 128, 32, 16, 32, 5},

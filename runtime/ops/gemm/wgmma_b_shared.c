@@ -56,7 +56,7 @@ static bool usable(const struct gemm_case *g) {
 // Where a workgroup has tiles enough for a b that it loads first. With a long k us by this / by
 // wgmma, OpenCL, H200, 2026-11-19: 100000x64x576 33.4 / 34.1, but 16384x64x576 7.2 / 7.0; with few
 // columns this / mma's narrow tiles 65536x32x616 26 / 28, 65536x16x616 27 / 29, but 20608x24x616
-// nt 12.6 / 11.1. On Vulkan neither was measured.
+// nt 12.6 / 11.3. On Vulkan neither was measured.
 static bool pays(const struct gemm_case *g) {
     bool deep = g->k > 64 * MOST_STEPS, narrow = g->n <= 32;
     bool unmeasured = g->dev->info.caps.imports && (narrow || deep || gemm_is_streams(g));

@@ -10,6 +10,7 @@
 
 #include "gpurt/checkpoint.h"
 #include "gpurt/task.h"
+#include "run/feed/feed_parts.h"
 #include "run/supervised/supervised_parts.h"
 
 static uint32_t least_of(const double *numbers, uint32_t count) {
@@ -374,13 +375,13 @@ static void next_epoch_is_on_its_way(void **state) {
 static void evaluations_in_steps(void **state) {
     (void)state;
     run_kit_begin(GRT_MAKE_REGRESSION);
-    struct grt_config c =
-        run_kit_config("steps", PAIRS("validation_split=0.25", "cache=device", "batch_size=16"));
+    struct grt_config c = run_kit_config(
+        "steps", PAIRS("validation_split=0.25", "cache=device", "batch_size=16", "hidden=16"));
     struct grt_supervised *run =
         grt_supervised_create(&(struct grt_supervised_desc){.dev = test.dev, .config = &c});
     assert_non_null(run);
     uint64_t batches = grt_loader_info(run->check_loader).batches_per_epoch;
-    assert_true(batches > 2);
+    assert_true(batches > 2 && run->check->rows.drawn.buf);
     static const uint32_t strides[] = {GRT_HISTORY, GRT_HISTORY, 1, GRT_HISTORY, 2, 3, GRT_HISTORY};
     float first = 0;
     for (size_t i = 0; i < sizeof strides / sizeof *strides; i++) {
