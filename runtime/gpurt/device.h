@@ -167,7 +167,8 @@ GRT_API enum grt_status grt_dev_status(const struct grt_dev *dev);
 GRT_API bool grt_dev_wait(struct grt_dev *dev);
 
 // A device has two queues: one for compute, and one for copies to it, and from it to the host, that
-// run beside it (grt_graph_aside()). Each runs in order. Between the two only grt_dev_after() orders anything.
+// run beside it (grt_graph_aside()). Each runs in order. Between the two only grt_dev_after()
+// orders anything.
 enum grt_lane { GRT_LANE_MAIN, GRT_LANE_ASIDE, GRT_LANE_COUNT };
 
 // 2, or 1 where the device has one queue only: all graphs then run on it, in order.

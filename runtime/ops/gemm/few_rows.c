@@ -3,8 +3,8 @@
 //
 // us on an H200, driver 580.159.04, 2026-11-19, nn / nt, beside split_wgmma and cuBLAS: 1x4096x4096
 // OpenCL 22 / 24, Vulkan 22 / 20 (37, 18); 2x16384x4096 71 / 71 and 67 / 66 (130, 91); 3x5623x896
-// 11 / 11 and 9 / 8 (16, 10); 4x4096x4096 40 / 41 and 34 / 26 (37; 3 rows 65 / 45). On Vulkan it has
-// no gain with eight rows. More: ci/records/2026-11-19-h200/products-few.txt.
+// 11 / 11 and 9 / 8 (16, 10); 4x4096x4096 40 / 41 and 34 / 26 (37; 3 rows 65 / 45). With eight rows
+// it has no gain on Vulkan. More: ci/records/2026-11-19-h200/products-few.txt.
 #include "case.h"
 
 #define MOST_ROWS 4u
