@@ -150,7 +150,7 @@ void gemm_wgmma_48k_tile(const struct gemm_case *g, uint32_t v[GRT_PROFILE_NUMBE
 
 // Times of variants that others compare themselves with.
 double gemm_mma_time(const struct gemm_case *g);
-// Whether the product has a tile of its own there, by which no other is quicker.
+// Whether it has a tile for the product's few columns, which wgmma's are slower than.
 bool gemm_mma_narrow(const struct gemm_case *g);
 double gemm_wgmma_time(const struct gemm_case *g);
 double gemm_wgmma_48k_time(const struct gemm_case *g);

@@ -103,6 +103,10 @@ static void two_are_out(bool beside) {
     struct grt_snapshot *s = grt_snapshot_create(l, beside);
     assert_non_null(s);
     assert_int_equal(grt_snapshot_most(s), 2);
+    // What is sent beside has a second place on the device, for each slot and whole one.
+    uint32_t places = beside && grt_dev_lanes(test.dev) > 1 ? 2 : 1;
+    assert_int_equal(grt_dev_mem_use(test.dev, "snapshots").buffers,
+                     places * (GRT_SNAPSHOT_SLOTS + 4));
     struct grt_graph *fills[4];
     for (uint32_t i = 0; i < 4; i++) {
         fills[i] = grt_graph_create(test.dev, "numbers");
